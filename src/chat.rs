@@ -1,0 +1,236 @@
+//! The neutral conversation: what a model sees and says, apart from any wire format.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Message {
+    System {
+        text: String,
+    },
+    User {
+        text: String,
+    },
+    Assistant {
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call>,
+    },
+    Tool {
+        id: String,
+        name: String,
+        text: String,
+    },
+}
+
+/// A call of a function as the model made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Unique in its turn: repeated or missing ids of a server are replaced.
+    pub id: String,
+    pub name: String,
+    pub arguments: Arguments,
+    #[serde(default, skip_serializing_if = "Arrival::is_native")]
+    pub arrival: Arrival,
+}
+
+/// The arguments of a call, as JSON text that was parsed or could not be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arguments {
+    /// A JSON object. `text` is what stands in the history: the model's own spelling where it sent a string.
+    Object { text: String },
+    /// Not a JSON object; never run, and never echoed as it came.
+    Malformed { text: String, error: String },
+}
+
+impl Arguments {
+    /// Parses the arguments of a call. Empty, blank and `null` mean no arguments, as several servers send them.
+    pub fn parse(text: &str) -> Self {
+        let trimmed = text.trim();
+        if trimmed.is_empty() || trimmed == "null" {
+            return Arguments::Object { text: "{}".to_owned() };
+        }
+        match serde_json::from_str::<Map<String, Value>>(text) {
+            Ok(_) => Arguments::Object { text: text.to_owned() },
+            Err(error) => Arguments::Malformed {
+                text: text.to_owned(),
+                error: error.to_string(),
+            },
+        }
+    }
+
+    /// The parsed object, or `None` for malformed arguments.
+    pub fn object(&self) -> Option<Map<String, Value>> {
+        match self {
+            Arguments::Object { text } => serde_json::from_str(text).ok(),
+            Arguments::Malformed { .. } => None,
+        }
+    }
+
+    /// What a history may hold: malformed arguments become `{}`, since some servers answer 500 to anything else.
+    pub fn for_history(&self) -> &str {
+        match self {
+            Arguments::Object { text } => text,
+            Arguments::Malformed { .. } => "{}",
+        }
+    }
+
+    /// The arguments as the model wrote them.
+    pub fn as_written(&self) -> &str {
+        match self {
+            Arguments::Object { text } | Arguments::Malformed { text, .. } => text,
+        }
+    }
+}
+
+/// How a call came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrival {
+    /// In the field the protocol has for calls.
+    #[default]
+    Native,
+    /// Written into the text of the answer.
+    Text,
+}
+
+impl Arrival {
+    fn is_native(&self) -> bool {
+        *self == Arrival::Native
+    }
+}
+
+/// A function offered to the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Function {
+    pub name: String,
+    pub description: String,
+    /// JSON schema; the order of its properties is part of what is measured.
+    pub parameters: Value,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Finish {
+    Stop,
+    /// Cut by the output limit: nothing of it is run.
+    Length,
+    /// The provider marked the answer as a refusal or filtered it.
+    Refused,
+}
+
+/// Tokens as the server counted them; `None` where it was silent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: Option<u64>,
+    pub output: Option<u64>,
+    pub cached: Option<u64>,
+}
+
+impl Usage {
+    /// The sum over turns: unknown as soon as one turn is.
+    pub fn plus(self, other: Usage) -> Usage {
+        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        Usage {
+            input: add(self.input, other.input),
+            output: add(self.output, other.output),
+            cached: add(self.cached, other.cached),
+        }
+    }
+
+    /// The neutral element of [`Usage::plus`].
+    pub const ZERO: Usage = Usage {
+        input: Some(0),
+        output: Some(0),
+        cached: Some(0),
+    };
+}
+
+/// One answer of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The text outside thought.
+    pub text: String,
+    /// Thought that the server keeps apart or that stood in `<think>` tags.
+    pub thought: String,
+    pub calls: Vec<Call>,
+    pub finish: Finish,
+    pub usage: Usage,
+}
+
+/// Identity of a request in neutral terms: the functions offered and all messages so far. The same conversation has
+/// the same digest on every machine and through every protocol.
+pub fn digest(functions: &[Function], messages: &[Message]) -> String {
+    let mut hasher = Sha256::new();
+    for function in functions {
+        feed(&mut hasher, &[&function.name, &function.description, &function.parameters.to_string()]);
+    }
+    for message in messages {
+        match message {
+            Message::System { text } => feed(&mut hasher, &["system", text]),
+            Message::User { text } => feed(&mut hasher, &["user", text]),
+            Message::Assistant { text, calls } => {
+                feed(&mut hasher, &["assistant", text]);
+                for call in calls {
+                    feed(&mut hasher, &["call", &call.name, call.arguments.for_history()]);
+                }
+            }
+            // Ids are random on some servers, so they are left out.
+            Message::Tool { name, text, .. } => feed(&mut hasher, &["tool", name, text]),
+        }
+    }
+    hex(&hasher.finalize()[..16])
+}
+
+/// Length before bytes, so that no two lists of parts hash alike.
+fn feed(hasher: &mut Sha256, parts: &[&str]) {
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_arguments_are_no_arguments_and_bad_ones_are_kept_apart() {
+        for text in ["", "  ", "null"] {
+            assert_eq!(Arguments::parse(text).object(), Some(Map::new()));
+        }
+        for text in ["{\"a\": \\n1}", "[1]", "{{\"a\":1}}", "{\"a\":\"\\ud83d\"}", "\"x\"", "{\"a\": 1} x"] {
+            let parsed = Arguments::parse(text);
+            assert_eq!(parsed.object(), None, "{text}");
+            assert_eq!(parsed.for_history(), "{}");
+            assert_eq!(parsed.as_written(), text);
+        }
+        assert_eq!(Arguments::parse("{\"a\":\"\\ud83c\\udf78\"}").object().unwrap()["a"], "🍸");
+    }
+
+    #[test]
+    fn usage_is_unknown_when_a_part_is() {
+        let known = Usage { input: Some(2), output: Some(1), cached: None };
+        let sum = Usage::ZERO.plus(known);
+        assert_eq!((sum.input, sum.output, sum.cached), (Some(2), Some(1), None));
+    }
+
+    #[test]
+    fn ids_do_not_change_a_digest_and_texts_do() {
+        let tool = |id: &str, text: &str| {
+            vec![Message::Tool { id: id.into(), name: "read_file".into(), text: text.into() }]
+        };
+        assert_eq!(digest(&[], &tool("a", "x")), digest(&[], &tool("b", "x")));
+        assert_ne!(digest(&[], &tool("a", "x")), digest(&[], &tool("a", "y")));
+    }
+}

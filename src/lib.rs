@@ -1,0 +1,10 @@
+//! `editgate` answers one question with numbers that hold: can this model make this edit through this edit tool,
+//! byte for byte, and is it still as good as it was?
+//!
+//! The rooms, from the top of the house down; a room uses only rooms below it (`tests/house.rs` keeps that):
+//! [`cli`], [`config`], [`run`], [`report`], [`verdict`], [`record`], [`score`], [`model`], [`tool`], [`workspace`],
+//! [`case`], [`chat`], [`text`].
+
+pub mod text;
+pub mod case;
+pub mod chat;

@@ -1,0 +1,9 @@
+//! Lines and endings on bytes, visible whitespace, and a line diff for people: the ground floor.
+//!
+//! Nothing here decodes a file. A `String` made in this room is for display and never becomes file bytes again.
+
+pub mod diff;
+pub mod lines;
+pub mod visible;
+
+pub use lines::{BOM, Ending, Line, LineModel, lines, without_bom};
