@@ -8,3 +8,6 @@
 pub mod text;
 pub mod case;
 pub mod chat;
+pub mod workspace;
+pub mod tool;
+pub mod cli;

@@ -1,0 +1,205 @@
+//! `cases list`, `cases show`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Exit, Failure, output};
+use crate::case::load;
+use crate::case::select::{SelectError, Selected, Selection, select};
+use crate::case::{Case, CaseSet, Node};
+use crate::text::{LineModel, diff, lines, visible};
+
+/// Which cases take part.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct CaseFlags {
+    /// Directory of case sets, or one file [default: cases]
+    #[arg(long, value_name = "PATH", env = "EDITGATE_CASES")]
+    pub(super) cases: Option<PathBuf>,
+    /// Only this set; may be repeated
+    #[arg(long, value_name = "NAME", env = "EDITGATE_SET", value_delimiter = ',')]
+    pub(super) set: Vec<String>,
+    /// Only this subset of each set
+    #[arg(long, value_name = "NAME", env = "EDITGATE_SUBSET")]
+    pub(super) subset: Option<String>,
+    /// Only cases whose id matches; may be repeated
+    #[arg(long, value_name = "GLOB", env = "EDITGATE_CASE", value_delimiter = ',')]
+    pub(super) case: Vec<String>,
+    /// Only cases with this tag; may be repeated
+    #[arg(long, value_name = "TAG", env = "EDITGATE_TAG", value_delimiter = ',')]
+    pub(super) tag: Vec<String>,
+    /// Leave out cases whose id matches; may be repeated
+    #[arg(long, value_name = "GLOB", env = "EDITGATE_EXCLUDE", value_delimiter = ',')]
+    pub(super) exclude: Vec<String>,
+    /// At most so many cases
+    #[arg(long, value_name = "N", env = "EDITGATE_LIMIT")]
+    pub(super) limit: Option<usize>,
+}
+
+impl CaseFlags {
+    pub(super) fn selection(&self) -> Selection {
+        Selection {
+            sets: self.set.clone(),
+            subset: self.subset.clone(),
+            cases: self.case.clone(),
+            tags: self.tag.clone(),
+            exclude: self.exclude.clone(),
+            limit: self.limit,
+        }
+    }
+
+    pub(super) fn load(&self) -> Result<Vec<CaseSet>, Failure> {
+        let path = self.cases.clone().unwrap_or_else(|| PathBuf::from("cases"));
+        load::load(&path).map_err(Failure::usage)
+    }
+}
+
+/// The exit code of a selection that failed.
+pub(super) fn select_failure(error: SelectError) -> Failure {
+    let exit = match error {
+        SelectError::NothingMatched { .. } => Exit::NothingMatched,
+        _ => Exit::Usage,
+    };
+    Failure::new(exit, error)
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CasesCommand {
+    /// List sets with their subsets and tags, or cases (with --set, --subset, --case or --tag)
+    List(CaseFlags),
+    /// Show cases whole: task, files with every byte visible, and the change
+    Show {
+        /// Ids or globs
+        #[arg(required = true)]
+        ids: Vec<String>,
+        #[command(flatten)]
+        flags: CaseFlags,
+    },
+}
+
+pub(super) fn main(command: CasesCommand) -> Result<Exit, Failure> {
+    match command {
+        CasesCommand::List(flags) => list(&flags),
+        CasesCommand::Show { ids, mut flags } => {
+            flags.case = ids;
+            show(&flags)
+        }
+    }
+}
+
+fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
+    let sets = flags.load()?;
+    let selection = flags.selection();
+    let selected = select(&sets, &selection).map_err(select_failure)?;
+    let by_case = !(selection.sets.is_empty()
+        && selection.subset.is_none()
+        && selection.cases.is_empty()
+        && selection.tags.is_empty()
+        && selection.exclude.is_empty()
+        && selection.limit.is_none());
+    let text = if by_case { case_table(&selected) } else { set_tables(&selected) };
+    output::data(&text)?;
+    Ok(Exit::Passed)
+}
+
+fn set_tables(selected: &[Selected<'_>]) -> String {
+    let mut rows = vec![["set", "cases", "subsets", "formats", "digest", "about"].map(str::to_owned).to_vec()];
+    for chosen in selected {
+        let subsets: Vec<String> = chosen.set.subsets.iter().map(|(name, ids)| format!("{name} {}", ids.len())).collect();
+        rows.push(vec![
+            chosen.set.name.clone(),
+            chosen.cases.len().to_string(),
+            subsets.join(", "),
+            formats(&chosen.cases).to_string(),
+            chosen.digest()[..12].to_owned(),
+            chosen.set.about.clone(),
+        ]);
+    }
+    let mut text = output::table(rows);
+    let mut rows = vec![["set", "tag", "cases"].map(str::to_owned).to_vec()];
+    for chosen in selected {
+        let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
+        for tag in chosen.cases.iter().flat_map(|case| &case.tags) {
+            *tags.entry(tag).or_default() += 1;
+        }
+        rows.extend(tags.into_iter().map(|(tag, count)| vec![chosen.set.name.clone(), tag.to_owned(), count.to_string()]));
+    }
+    text.push('\n');
+    text.push_str(&output::table(rows));
+    let all: Vec<&Case> = selected.iter().flat_map(|chosen| chosen.cases.iter().copied()).collect();
+    text.push_str(&format!("\n{} cases in {} sets, {} formats\n", all.len(), selected.len(), formats(&all)));
+    text
+}
+
+fn formats(cases: &[&Case]) -> usize {
+    let mut all: Vec<String> = cases.iter().flat_map(|case| case.formats()).collect();
+    all.sort();
+    all.dedup();
+    all.len()
+}
+
+fn case_table(selected: &[Selected<'_>]) -> String {
+    let mut rows = vec![["set", "case", "tags", "task"].map(str::to_owned).to_vec()];
+    for chosen in selected {
+        for case in &chosen.cases {
+            rows.push(vec![chosen.set.name.clone(), case.id.clone(), case.tags.join(", "), visible::excerpt(&case.task, 90)]);
+        }
+    }
+    output::table(rows)
+}
+
+fn show(flags: &CaseFlags) -> Result<Exit, Failure> {
+    let sets = flags.load()?;
+    let selected = select(&sets, &flags.selection()).map_err(select_failure)?;
+    let mut text = String::new();
+    for chosen in &selected {
+        for case in &chosen.cases {
+            text.push_str(&case_page(chosen.set, case));
+        }
+    }
+    output::data(&text)?;
+    Ok(Exit::Passed)
+}
+
+fn case_page(set: &CaseSet, case: &Case) -> String {
+    let mut text = format!("{} / {}\ntags: {}\ntask: {}\n", set.name, case.id, case.tags.join(", "), visible::inert(&case.task));
+    for (path, bytes) in &case.seen {
+        text.push_str(&format!("\nseen earlier: {path}\n{}", numbered(bytes)));
+    }
+    for (path, node) in case.files.iter() {
+        match node {
+            Node::File { bytes, mode } => text.push_str(&format!("\nfile: {path} (mode {mode:04o})\n{}", numbered(bytes))),
+            Node::Symlink { target } => text.push_str(&format!("\nlink: {path} -> {target}\n")),
+            Node::Directory | Node::Other => {}
+        }
+    }
+    for rewrite in &case.then {
+        for (path, node) in &rewrite.files {
+            if let Node::File { bytes, .. } = node {
+                text.push_str(&format!("\nafter {:?} {}: {path} becomes\n{}", rewrite.after, rewrite.nth, numbered(bytes)).to_lowercase());
+            }
+        }
+    }
+    let base = case.final_base();
+    for (index, accepted) in case.accepted_from(&base).iter().enumerate() {
+        let changed = base.changed_paths(accepted);
+        let name = if case.accepted.len() > 1 { format!("accepted {}", index + 1) } else { "expected".to_owned() };
+        if changed.is_empty() {
+            text.push_str(&format!("\n{name}: everything as it was\n"));
+        }
+        for path in changed {
+            let change = match (base.bytes(&path), accepted.bytes(&path)) {
+                (before, Some(after)) => diff::unified(before.unwrap_or_default(), after, 2, 200, 400),
+                (_, None) => "deleted".to_owned(),
+            };
+            text.push_str(&format!("\n{name}: {path}\n{change}\n"));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn numbered(bytes: &[u8]) -> String {
+    lines(bytes, LineModel::Lm3).enumerate().map(|(index, line)| format!("{:>4}  {}\n", index + 1, visible::line(&line))).collect()
+}

@@ -1,0 +1,152 @@
+//! Decoding the arguments of a call, the same way for every tool (AQ7, AQ8, AQ9 of the tool catalogue).
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Kind, Note, Refusal};
+
+/// Whether a number or a truth value may come as text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strictness {
+    /// The schema's types, except that `3.0` is the integer 3.
+    #[default]
+    Strict,
+    /// Digits as text are taken for an integer, `"true"` and `"false"` for a truth value, and the call is marked.
+    Coerce,
+}
+
+/// The arguments of one call. `null` is the same as absent; arguments that nothing asks for are ignored and noted.
+#[derive(Debug)]
+pub struct Args<'a> {
+    map: &'a Map<String, Value>,
+    strictness: Strictness,
+    known: Vec<&'static str>,
+    pub notes: Vec<Note>,
+}
+
+impl<'a> Args<'a> {
+    pub fn new(map: &'a Map<String, Value>, strictness: Strictness) -> Self {
+        Args { map, strictness, known: Vec::new(), notes: Vec::new() }
+    }
+
+    fn get(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.known.push(name);
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    /// An optional text.
+    ///
+    /// # Errors
+    /// `args_invalid` for another type.
+    pub fn text(&mut self, name: &'static str) -> Result<Option<&'a str>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(wrong_type(name, "a string", other)),
+        }
+    }
+
+    /// A required text.
+    ///
+    /// # Errors
+    /// `args_invalid` when it is absent or of another type.
+    pub fn required_text(&mut self, name: &'static str) -> Result<&'a str, Refusal> {
+        self.text(name)?.ok_or_else(|| {
+            Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` is missing; nothing changed")).with_note(Note::ArgumentMissing)
+        })
+    }
+
+    /// An optional integer. Numbers beyond 64 bits become the nearest one, which no file has a line for.
+    ///
+    /// # Errors
+    /// `args_invalid` for another type, and for text unless the session coerces.
+    pub fn integer(&mut self, name: &'static str) -> Result<Option<i64>, Refusal> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        match value {
+            Value::Number(number) => {
+                if let Some(integer) = number.as_i64() {
+                    return Ok(Some(integer));
+                }
+                match number.as_f64() {
+                    // A cast saturates, which is what is wanted here.
+                    Some(float) if float.fract() == 0.0 => Ok(Some(float as i64)),
+                    _ => Err(wrong_type(name, "an integer", value)),
+                }
+            }
+            Value::String(text) => {
+                let digits = text.trim();
+                let number = digits.strip_prefix('-').unwrap_or(digits);
+                let numeric = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+                if numeric && self.strictness == Strictness::Coerce {
+                    self.notes.push(Note::ArgumentCoerced);
+                    return Ok(Some(digits.parse().unwrap_or(i64::MAX)));
+                }
+                let refusal = wrong_type(name, "an integer", value);
+                Err(if numeric { refusal.with_note(Note::NumberAsText) } else { refusal })
+            }
+            other => Err(wrong_type(name, "an integer", other)),
+        }
+    }
+
+    /// Notes arguments that nothing asked for. Call it after all others were taken.
+    pub fn note_unknown(&mut self) {
+        if self.map.keys().any(|key| !self.known.contains(&key.as_str())) {
+            self.notes.push(Note::ArgumentUnknown);
+        }
+    }
+}
+
+fn wrong_type(name: &str, wanted: &str, value: &Value) -> Refusal {
+    let sent = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` must be {wanted}, not {sent}; nothing changed"))
+        .with_note(Note::ArgumentType)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn integer(value: Value, strictness: Strictness) -> Result<Option<i64>, Vec<Note>> {
+        let map = json!({ "line": value }).as_object().unwrap().clone();
+        Args::new(&map, strictness).integer("line").map_err(|refusal| refusal.notes)
+    }
+
+    #[test]
+    fn integers_by_the_rules() {
+        use Strictness::{Coerce, Strict};
+        assert_eq!(integer(json!(3), Strict), Ok(Some(3)));
+        assert_eq!(integer(json!(3.0), Strict), Ok(Some(3)));
+        assert_eq!(integer(json!(1e40), Strict), Ok(Some(i64::MAX)));
+        assert_eq!(integer(json!(u64::MAX), Strict), Ok(Some(i64::MAX)));
+        assert_eq!(integer(Value::Null, Strict), Ok(None));
+        assert_eq!(integer(json!("3"), Strict), Err(vec![Note::ArgumentType, Note::NumberAsText]));
+        assert_eq!(integer(json!("3"), Coerce), Ok(Some(3)));
+        assert_eq!(integer(json!("-1"), Coerce), Ok(Some(-1)));
+        for bad in [json!("three"), json!(true), json!(2.5), json!([3]), json!("")] {
+            assert_eq!(integer(bad.clone(), Strict), Err(vec![Note::ArgumentType]));
+            assert_eq!(integer(bad, Coerce), Err(vec![Note::ArgumentType]));
+        }
+    }
+
+    #[test]
+    fn null_is_absent_and_extras_are_noted() {
+        let map = json!({ "path": null, "why": 1 }).as_object().unwrap().clone();
+        let mut args = Args::new(&map, Strictness::Strict);
+        assert_eq!(args.text("path"), Ok(None));
+        let refusal = args.required_text("path").unwrap_err();
+        assert_eq!((refusal.kind, refusal.notes), (Kind::ArgsInvalid, vec![Note::ArgumentMissing]));
+        args.note_unknown();
+        assert_eq!(args.notes, [Note::ArgumentUnknown]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Fresh private directories, one an attempt, and their end.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use tempfile::TempDir;
+
+/// How many directories may wait for deletion: bounds the memory that finished workspaces hold on a memory file system.
+const PENDING_DELETIONS: usize = 64;
+
+/// All workspaces of a run. Dropping it, also while a panic unwinds, removes what is left of them.
+#[derive(Debug)]
+pub struct Workspaces {
+    base: TempDir,
+    root: PathBuf,
+    next: AtomicU64,
+    janitor: Option<(SyncSender<PathBuf>, JoinHandle<()>)>,
+}
+
+impl Workspaces {
+    /// Makes a private directory in `place`, or in memory where the system has a memory file system for all
+    /// (`/dev/shm`), else in the directory for temporary files.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub fn create(place: Option<&Path>) -> io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("editgate-");
+        let memory = Path::new("/dev/shm");
+        let base = match place {
+            Some(place) => builder.tempdir_in(place)?,
+            // Creating and removing files on a disk can cost milliseconds each, in memory it costs microseconds.
+            None if memory.is_dir() => builder.tempdir_in(memory).or_else(|_| builder.tempdir())?,
+            None => builder.tempdir()?,
+        };
+        let root = base.path().canonicalize()?;
+        let (sender, receiver) = sync_channel::<PathBuf>(PENDING_DELETIONS);
+        // Deletion is off the way of the conversations; what cannot be deleted here goes with the base.
+        let thread = std::thread::Builder::new().name("workspaces".to_owned()).spawn(move || {
+            for directory in receiver {
+                let _ = fs::remove_dir_all(directory);
+            }
+        })?;
+        Ok(Workspaces { base, root, next: AtomicU64::new(0), janitor: Some((sender, thread)) })
+    }
+
+    /// A fresh, empty, private workspace.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open(&self) -> io::Result<Sandbox<'_>> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let root = self.root.join(number.to_string());
+        DirBuilder::new().mode(0o700).create(&root)?;
+        Ok(Sandbox { workspaces: self, root })
+    }
+
+    /// The directory that holds them all.
+    pub fn path(&self) -> &Path {
+        self.base.path()
+    }
+}
+
+impl Drop for Workspaces {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.janitor.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// One workspace; dropping it removes it.
+#[derive(Debug)]
+pub struct Sandbox<'a> {
+    workspaces: &'a Workspaces,
+    root: PathBuf,
+}
+
+impl Sandbox<'_> {
+    /// The canonical path of the workspace.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+impl Drop for Sandbox<'_> {
+    fn drop(&mut self) {
+        let root = std::mem::take(&mut self.root);
+        if let Some((sender, _)) = &self.workspaces.janitor {
+            // A janitor that is gone leaves the directory to the end of the run.
+            let _ = sender.send(root);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn workspaces_are_fresh_private_and_gone_afterwards() {
+        let place = tempfile::tempdir().unwrap();
+        let workspaces = Workspaces::create(Some(place.path())).unwrap();
+        let one = workspaces.open().unwrap();
+        let two = workspaces.open().unwrap();
+        assert_ne!(one.root(), two.root());
+        assert_eq!(fs::metadata(one.root()).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::write(one.root().join("f"), "x").unwrap();
+        drop(one);
+        drop(two);
+        drop(workspaces);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_panic_cleans_up_too() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().to_owned();
+        let thread = std::thread::spawn(move || {
+            let workspaces = Workspaces::create(Some(&path)).unwrap();
+            let sandbox = workspaces.open().unwrap();
+            fs::write(sandbox.root().join("f"), "x").unwrap();
+            panic!("on purpose");
+        });
+        assert!(thread.join().is_err());
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,61 @@
+//! The one writer of edit tools: a temporary file beside the target, its mode copied, renamed over it.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::case::tree::DEFAULT_MODE;
+
+/// Writes `bytes` to `path` so that a reader never sees a part of them and a failure leaves the original. An existing
+/// file keeps its mode bits; a new one gets 0644 whatever the umask, so that a result is the same on every machine.
+/// Not synced to disk: a workspace does not outlive its attempt.
+///
+/// # Errors
+/// Any error of the file system; then nothing has changed.
+pub fn atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let parent = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mode = match fs::metadata(path) {
+        Ok(metadata) => metadata.permissions().mode() & 0o7777,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => DEFAULT_MODE,
+        Err(error) => return Err(error),
+    };
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let temporary = parent.join(format!(".editgate-{}-{number}.tmp", std::process::id()));
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        file.write_all(bytes)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_mode_and_leaves_no_trace_of_a_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("f");
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o751)).unwrap();
+        atomic(&file, b"new").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o751);
+        let made = directory.path().join("made");
+        atomic(&made, b"x").unwrap();
+        assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o7777, 0o644);
+        let blocked = directory.path().join("blocked");
+        fs::create_dir(&blocked).unwrap();
+        atomic(&blocked, b"x").unwrap_err();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
+    }
+}
