@@ -59,6 +59,15 @@ pub enum Moment {
     Call,
 }
 
+impl Moment {
+    pub fn name(self) -> &'static str {
+        match self {
+            Moment::Read => "read",
+            Moment::Call => "call",
+        }
+    }
+}
+
 /// Where and what to change, for the directed prompt.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -177,7 +177,7 @@ fn case_page(set: &CaseSet, case: &Case) -> String {
     for rewrite in &case.then {
         for (path, node) in &rewrite.files {
             if let Node::File { bytes, .. } = node {
-                text.push_str(&format!("\nafter {:?} {}: {path} becomes\n{}", rewrite.after, rewrite.nth, numbered(bytes)).to_lowercase());
+                text.push_str(&format!("\nafter {} {}: {path} becomes\n{}", rewrite.after.name(), rewrite.nth, numbered(bytes)));
             }
         }
     }

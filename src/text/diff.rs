@@ -1,16 +1,57 @@
 //! A line diff for people: byte-visible, a few lines of context. Scoring never uses it; scoring compares bytes.
 
+use std::hash::Hash;
+use std::ops::Range;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::lines::{Line, LineModel, lines};
 use super::visible;
 
-/// Which lines of two texts belong together. Ranges are line indexes, 0-based.
-pub fn operations(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<DiffOp> {
-    let key = |line: &Line<'_>| (line.text.to_vec(), line.ending);
-    let old: Vec<_> = old.iter().map(key).collect();
-    let new: Vec<_> = new.iter().map(key).collect();
-    capture_diff_slices(Algorithm::Myers, &old, &new)
+/// Beyond so many lines on both sides, what differs is one hunk: a diff in detail would cost time and help nobody.
+const MAX_DETAIL: usize = 4000;
+
+/// A place where two texts differ: line indexes, 0-based. One of the ranges may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hunk {
+    pub old: Range<usize>,
+    pub new: Range<usize>,
+}
+
+/// The places where two lists of lines differ, in order; what lies between them is equal.
+pub fn hunks<K: Hash + Eq + Ord>(old: &[K], new: &[K]) -> Vec<Hunk> {
+    let shortest = old.len().min(new.len());
+    let head = (0..shortest).take_while(|at| old[*at] == new[*at]).count();
+    let tail = (1..=shortest - head).take_while(|back| old[old.len() - back] == new[new.len() - back]).count();
+    let (old, new) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    if old.is_empty() && new.is_empty() {
+        return Vec::new();
+    }
+    if old.is_empty() || new.is_empty() || (old.len() > MAX_DETAIL && new.len() > MAX_DETAIL) {
+        return vec![Hunk { old: head..head + old.len(), new: head..head + new.len() }];
+    }
+    let shifted = |range: Range<usize>| range.start + head..range.end + head;
+    capture_diff_slices(Algorithm::Myers, old, new)
+        .into_iter()
+        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
+        .map(|op| Hunk { old: shifted(op.old_range()), new: shifted(op.new_range()) })
+        .collect()
+}
+
+/// Pairs of line indexes that belong together because they are equal.
+pub fn matched(old_len: usize, hunks: &[Hunk]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    let (mut old, mut new) = (0, 0);
+    let end = Hunk { old: old_len..old_len, new: 0..0 };
+    for hunk in hunks.iter().chain([&end]) {
+        while old < hunk.old.start {
+            pairs.push((old, new));
+            old += 1;
+            new += 1;
+        }
+        (old, new) = (hunk.old.end, hunk.new.end);
+    }
+    pairs
 }
 
 /// A unified diff from `old` to `new` with every byte visible, `context` unchanged lines around a change, at most
@@ -18,31 +59,30 @@ pub fn operations(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<DiffOp> {
 pub fn unified(old: &[u8], new: &[u8], context: usize, max_lines: usize, max_width: usize) -> String {
     let old: Vec<Line<'_>> = lines(old, LineModel::Lm3).collect();
     let new: Vec<Line<'_>> = lines(new, LineModel::Lm3).collect();
+    let hunks = hunks(&keys(&old), &keys(&new));
     let mut out = Vec::new();
-    for group in similar::group_diff_ops(operations(&old, &new), context) {
+    for group in hunks.chunk_by(|a, b| b.old.start - a.old.end <= 2 * context) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             continue;
         };
-        if group.iter().all(|op| matches!(op, DiffOp::Equal { .. })) {
-            continue;
-        }
+        let before = first.old.start.min(context);
+        let after = (old.len() - last.old.end).min(context);
+        let from = first.old.start - before;
         out.push(format!(
             "@@ -{},{} +{},{} @@",
-            first.old_range().start + 1,
-            last.old_range().end - first.old_range().start,
-            first.new_range().start + 1,
-            last.new_range().end - first.new_range().start,
+            from + 1,
+            last.old.end + after - from,
+            first.new.start - before + 1,
+            last.new.end + after - (first.new.start - before),
         ));
-        for op in group {
-            let equal = matches!(op, DiffOp::Equal { .. });
-            if equal {
-                let kept = &old[op.old_range()];
-                out.extend(kept.iter().map(|line| shown(' ', line, max_width)));
-                continue;
-            }
-            out.extend(old[op.old_range()].iter().map(|line| shown('-', line, max_width)));
-            out.extend(new[op.new_range()].iter().map(|line| shown('+', line, max_width)));
+        let mut at = from;
+        for hunk in group {
+            out.extend(old[at..hunk.old.start].iter().map(|line| shown(' ', line, max_width)));
+            out.extend(old[hunk.old.clone()].iter().map(|line| shown('-', line, max_width)));
+            out.extend(new[hunk.new.clone()].iter().map(|line| shown('+', line, max_width)));
+            at = hunk.old.end;
         }
+        out.extend(old[at..at + after].iter().map(|line| shown(' ', line, max_width)));
     }
     if out.len() > max_lines {
         let left = out.len() - max_lines;
@@ -50,6 +90,11 @@ pub fn unified(old: &[u8], new: &[u8], context: usize, max_lines: usize, max_wid
         out.push(format!("… {left} more lines"));
     }
     out.join("\n")
+}
+
+/// What two lines are compared by: their bytes, ending included.
+pub fn keys<'a>(lines: &[Line<'a>]) -> Vec<(&'a [u8], super::Ending)> {
+    lines.iter().map(|line| (line.text, line.ending)).collect()
 }
 
 fn shown(mark: char, line: &Line<'_>, max_width: usize) -> String {
@@ -80,6 +125,25 @@ mod tests {
             "@@ -1,3 +1,3 @@\n a␍␊\n-b␍␊\n+b␊\n c (no line ending)"
         );
         assert_eq!(unified(b"a\n", b"a\n", 3, 50, 80), "");
+    }
+
+    #[test]
+    fn hunks_and_matches_cover_both_sides() {
+        let (old, new) = (["a", "b", "c", "d"], ["a", "x", "c", "d", "e"]);
+        let found = hunks(&old, &new);
+        assert_eq!(found, [Hunk { old: 1..2, new: 1..2 }, Hunk { old: 4..4, new: 4..5 }]);
+        assert_eq!(matched(old.len(), &found), [(0, 0), (2, 2), (3, 3)]);
+        assert_eq!(hunks(&old, &old), []);
+    }
+
+    #[test]
+    fn distant_changes_are_shown_apart() {
+        let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        let new = "1\nX\n3\n4\n5\n6\n7\nY\n9\n";
+        assert_eq!(
+            unified(old.as_bytes(), new.as_bytes(), 1, 50, 80),
+            "@@ -1,3 +1,3 @@\n 1␊\n-2␊\n+X␊\n 3␊\n@@ -7,3 +7,3 @@\n 7␊\n-8␊\n+Y␊\n 9␊"
+        );
     }
 
     #[test]
