@@ -130,6 +130,8 @@ pub struct Usage {
     pub input: Option<u64>,
     pub output: Option<u64>,
     pub cached: Option<u64>,
+    /// Input and output together, which is all that some servers tell.
+    pub total: Option<u64>,
 }
 
 impl Usage {
@@ -140,6 +142,7 @@ impl Usage {
             input: add(self.input, other.input),
             output: add(self.output, other.output),
             cached: add(self.cached, other.cached),
+            total: add(self.total, other.total),
         }
     }
 
@@ -148,6 +151,7 @@ impl Usage {
         input: Some(0),
         output: Some(0),
         cached: Some(0),
+        total: Some(0),
     };
 }
 
@@ -220,9 +224,9 @@ mod tests {
 
     #[test]
     fn usage_is_unknown_when_a_part_is() {
-        let known = Usage { input: Some(2), output: Some(1), cached: None };
+        let known = Usage { input: Some(2), output: Some(1), cached: None, total: Some(3) };
         let sum = Usage::ZERO.plus(known);
-        assert_eq!((sum.input, sum.output, sum.cached), (Some(2), Some(1), None));
+        assert_eq!((sum.input, sum.output, sum.cached, sum.total), (Some(2), Some(1), None, Some(3)));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! [`cli`], [`config`], [`run`], [`report`], [`verdict`], [`record`], [`score`], [`model`], [`tool`], [`workspace`],
 //! [`case`], [`chat`], [`text`].
 
+pub mod model;
 pub mod score;
 pub mod text;
 pub mod case;

@@ -55,8 +55,8 @@ pub trait EditTool {
     fn read_call(&self, path: &str) -> Planned;
 
     /// The words of a directed prompt: this tool's own name, mode and arguments for the change. `as_read` is the file as
-    /// the model reads it; `already_read` says that the conversation opens with that read.
-    fn direct(&self, target: &Target, as_read: &[u8], already_read: bool) -> String;
+    /// the model reads it.
+    fn direct(&self, target: &Target, as_read: &[u8]) -> String;
 
     /// Calls that turn `current` into `expected`, for the oracle.
     ///

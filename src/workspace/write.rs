@@ -37,6 +37,20 @@ pub fn atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Writes one of our own outputs: whole or not at all, synced, readable by all.
+///
+/// # Errors
+/// Any error of the file system; then what was there is still there.
+pub fn output(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(parent)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(Permissions::from_mode(DEFAULT_MODE))?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

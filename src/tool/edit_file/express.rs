@@ -91,9 +91,8 @@ fn joined(lines: &[Line<'_>]) -> Vec<u8> {
 }
 
 /// The seed's own sentences for a change by line; the same with `find`, and with both.
-pub(super) fn direct(target: &Target, as_read: &[u8], already_read: bool) -> String {
+pub(super) fn direct(target: &Target, as_read: &[u8]) -> String {
     let path = &target.path;
-    let first = if already_read { format!("You have read {path} with read_file.") } else { format!("Use read_file to read {path}.") };
     let number = target.line.and_then(|line| {
         let text = lines(without_bom(as_read).0, LineModel::Lm3).nth(line.checked_sub(1)?)?.text.to_vec();
         Some(format!("line set to the number read_file showed for {}", quoted(&String::from_utf8_lossy(&text))))
@@ -101,7 +100,7 @@ pub(super) fn direct(target: &Target, as_read: &[u8], already_read: bool) -> Str
     let find = target.find.as_ref().map(|find| format!("find set to {}", quoted(find)));
     let anchors: Vec<String> = number.into_iter().chain(find).collect();
     format!(
-        "{first} Then use edit_file with mode replace on {path}, with {} and content {}. Report the tool results verbatim.",
+        "Use read_file to read {path}. Then use edit_file with mode replace on {path}, with {} and content {}. Report the tool results verbatim.",
         anchors.join(", "),
         quoted(&target.content)
     )
@@ -155,13 +154,13 @@ mod tests {
         };
         let file = b"import X\nlet version = \"0.1.0\"\n\tx\n";
         assert_eq!(
-            direct(&target(Some(2), None, "let version = \"0.2.0\""), file, false),
+            direct(&target(Some(2), None, "let version = \"0.2.0\""), file),
             "Use read_file to read Package.swift. Then use edit_file with mode replace on Package.swift, with line set to the number \
              read_file showed for `let version = \"0.1.0\"` and content `let version = \"0.2.0\"`. Report the tool results verbatim."
         );
         assert_eq!(
-            direct(&target(Some(3), Some("x"), "\ty"), file, true),
-            "You have read Package.swift with read_file. Then use edit_file with mode replace on Package.swift, with line set to the \
+            direct(&target(Some(3), Some("x"), "\ty"), file),
+            "Use read_file to read Package.swift. Then use edit_file with mode replace on Package.swift, with line set to the \
              number read_file showed for the JSON string \"\\tx\", find set to `x` and content the JSON string \"\\ty\". Report the tool results verbatim."
         );
     }

@@ -83,8 +83,8 @@ impl EditTool for EditFile {
         planned(READ, json!({ "path": path }))
     }
 
-    fn direct(&self, target: &Target, as_read: &[u8], already_read: bool) -> String {
-        express::direct(target, as_read, already_read)
+    fn direct(&self, target: &Target, as_read: &[u8]) -> String {
+        express::direct(target, as_read)
     }
 
     fn express(&self, current: &Tree, expected: &Tree) -> Result<Vec<Planned>, String> {

@@ -1,0 +1,68 @@
+//! Keys never reach a record, report or log.
+
+/// What stands in place of a secret.
+const REDACTED: &str = "[redacted]";
+
+/// `text` without the secret, without the values of URL query parameters that carry keys, and without the user part of URLs.
+pub fn redact(text: &str, secret: Option<&str>) -> String {
+    let mut out = match secret {
+        Some(secret) if !secret.is_empty() => text.replace(secret, REDACTED),
+        _ => text.to_owned(),
+    };
+    for name in ["key", "api_key", "token", "access_token"] {
+        for mark in ['?', '&'] {
+            out = without_values(&out, &format!("{mark}{name}="));
+        }
+    }
+    without_user(&out)
+}
+
+fn without_values(text: &str, prefix: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(prefix) {
+        let (before, after) = rest.split_at(at + prefix.len());
+        out.push_str(before);
+        let end = after.find(|c: char| c == '&' || c == '#' || c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>' | ',')).unwrap_or(after.len());
+        out.push_str(REDACTED);
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn without_user(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after.find(|c: char| matches!(c, '/' | '?' | '#' | '"' | '\'') || c.is_whitespace()).unwrap_or(after.len());
+        let host = match after[..end].rfind('@') {
+            Some(user) => {
+                out.push_str(REDACTED);
+                user
+            }
+            None => 0,
+        };
+        out.push_str(&after[host..end]);
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_secret_is_left() {
+        let key = Some("sk-test-0000");
+        assert_eq!(redact("401: Incorrect API key provided: sk-test-0000.", key), "401: Incorrect API key provided: [redacted].");
+        assert_eq!(redact("{'api_key': 'sk-test-0000'}", key), "{'api_key': '[redacted]'}");
+        assert_eq!(redact("POST https://h.example/v1?key=abc123&x=1", key), "POST https://h.example/v1?key=[redacted]&x=1");
+        assert_eq!(redact("http://me:pw@h/v1?x=1&token=a", None), "http://[redacted]@h/v1?x=1&token=[redacted]");
+        assert_eq!(redact("a@b and http://h/x@y", None), "a@b and http://h/x@y");
+    }
+}
