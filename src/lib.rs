@@ -5,11 +5,16 @@
 //! [`cli`], [`config`], [`run`], [`report`], [`verdict`], [`record`], [`score`], [`model`], [`tool`], [`workspace`],
 //! [`case`], [`chat`], [`text`].
 
-pub mod model;
-pub mod score;
-pub mod text;
 pub mod case;
 pub mod chat;
-pub mod workspace;
-pub mod tool;
 pub mod cli;
+pub mod config;
+pub mod model;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod score;
+pub mod text;
+pub mod tool;
+pub mod verdict;
+pub mod workspace;

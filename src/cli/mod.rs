@@ -2,7 +2,10 @@
 
 mod cases;
 mod exit;
+mod gate;
+mod models;
 mod output;
+mod run;
 mod tools;
 
 use std::ffi::OsString;
@@ -21,6 +24,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Drive models through edit tools over cases: score, record, report, gate
+    ///
+    /// Without -m it replays the recording of a real small model that ships in fixtures/.
+    Run(Box<run::RunFlags>),
+    /// Judge a recorded run against the floors
+    Gate(gate::GateFlags),
+    /// Render a recorded run again
+    Report(gate::ReportFlags),
+    /// Show the floors, or set them from a run
+    #[command(subcommand)]
+    Floors(gate::FloorsCommand),
+    /// Look at models
+    #[command(subcommand)]
+    Models(models::ModelsCommand),
     /// Look at case sets
     #[command(subcommand)]
     Cases(cases::CasesCommand),
@@ -41,6 +58,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         }
     };
     let done = match cli.command {
+        Command::Run(flags) => run::main(*flags),
+        Command::Gate(flags) => gate::gate(&flags),
+        Command::Report(flags) => gate::report(&flags),
+        Command::Floors(command) => gate::floors(&command),
+        Command::Models(command) => models::main(command),
         Command::Cases(command) => cases::main(command),
         Command::Tools(command) => tools::main(command),
     };

@@ -26,14 +26,4 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
-/// A borderless table: first row the heads, columns two spaces apart.
-pub(super) fn table(rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut builder = tabled::builder::Builder::default();
-    for row in rows {
-        builder.push_record(row);
-    }
-    let mut table = builder.build();
-    table.with(tabled::settings::Style::blank()).with(tabled::settings::Padding::new(0, 1, 0, 0));
-    let text = table.to_string();
-    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
-}
+pub(super) use crate::report::terminal::table;

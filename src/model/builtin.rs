@@ -41,8 +41,8 @@ impl Model for Builtin {
         }
     }
 
-    fn facts(&self) -> LocalBoxFuture<'_, Value> {
-        std::future::ready(Value::Null).boxed_local()
+    fn facts(&self) -> LocalBoxFuture<'_, Result<Value, Fault>> {
+        std::future::ready(Ok(Value::Null)).boxed_local()
     }
 
     fn converse<'a>(&'a self, brief: Brief<'a>) -> Box<dyn Conversation + 'a> {

@@ -5,6 +5,7 @@
 
 pub mod builtin;
 pub mod http;
+pub mod open;
 pub mod openai;
 pub mod provider;
 pub mod recording;
@@ -26,7 +27,10 @@ pub trait Model {
     fn name(&self) -> &str;
 
     /// Asks the server about itself, once, before a run; `null` where it says nothing.
-    fn facts(&self) -> LocalBoxFuture<'_, Value>;
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses the key: then a run would be nothing but errors.
+    fn facts(&self) -> LocalBoxFuture<'_, Result<Value, Fault>>;
 
     /// Opens the conversation of one attempt.
     fn converse<'a>(&'a self, brief: Brief<'a>) -> Box<dyn Conversation + 'a>;

@@ -13,7 +13,7 @@ use serde_json::ser::Formatter;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::http::{Http, Reply, fault_of, text_body};
+use super::http::{Http, Reply, fault_of};
 use super::provider::chat_url;
 use super::{Brief, Conversation, Fault, FaultKind, Model, Raw, Request, Sampling, Turn, sse};
 use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Function, Message, Usage, hex};
@@ -118,16 +118,21 @@ impl ChatCompletions {
         serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
 
-    async fn server_facts(&self) -> Value {
+    async fn server_facts(&self) -> Result<Value, Fault> {
         let Some(base) = self.url.strip_suffix("/chat/completions") else {
-            return Value::Null;
+            return Ok(Value::Null);
         };
-        let models = self.http.get_json(&format!("{base}/models")).await.unwrap_or(Value::Null);
+        let models = match self.http.get_json(&format!("{base}/models")).await {
+            Ok(models) => models,
+            Err(fault) if matches!(fault.kind, FaultKind::Network | FaultKind::Auth) => return Err(fault),
+            // Not every server lists its models.
+            Err(_) => Value::Null,
+        };
         let props = match base.strip_suffix("/v1") {
             Some(root) => self.http.get_json(&format!("{root}/props")).await.unwrap_or(Value::Null),
             None => Value::Null,
         };
-        facts_of(&self.id, &models, &props)
+        Ok(facts_of(&self.id, &models, &props))
     }
 }
 
@@ -136,7 +141,7 @@ impl Model for ChatCompletions {
         &self.name
     }
 
-    fn facts(&self) -> LocalBoxFuture<'_, Value> {
+    fn facts(&self) -> LocalBoxFuture<'_, Result<Value, Fault>> {
         self.server_facts().boxed_local()
     }
 
@@ -360,11 +365,6 @@ fn spaced(value: &Value) -> String {
         Ok(()) => String::from_utf8(out).unwrap_or_else(|_| value.to_string()),
         Err(_) => value.to_string(),
     }
-}
-
-/// The body of a recorded text answer, as JSON or text.
-pub fn body_value(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).unwrap_or_else(|_| text_body(bytes))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Fault, Sampling};
+use super::Fault;
 use crate::workspace::write::output;
 
 /// The version of the format that this reader and writer know.
@@ -31,7 +31,8 @@ pub struct Header {
     pub editgate: String,
     /// What the server said of itself.
     pub server: Value,
-    pub sampling: Sampling,
+    /// Sampling and further body fields.
+    pub settings: Value,
     pub conditions: Conditions,
 }
 

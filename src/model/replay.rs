@@ -26,8 +26,8 @@ impl Model for Replay {
         &self.recording.header.model
     }
 
-    fn facts(&self) -> LocalBoxFuture<'_, Value> {
-        std::future::ready(self.recording.header.server.clone()).boxed_local()
+    fn facts(&self) -> LocalBoxFuture<'_, Result<Value, Fault>> {
+        std::future::ready(Ok(self.recording.header.server.clone())).boxed_local()
     }
 
     fn converse<'a>(&'a self, brief: Brief<'a>) -> Box<dyn Conversation + 'a> {

@@ -1,0 +1,50 @@
+//! The whole conversation of an attempt: neutral messages, and every response as it came.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chat::{Arguments, Message};
+use crate::model::recording::{Key, Recorded, RecordedAnswer};
+use crate::model::{Fault, Raw, Retry};
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transcript {
+    pub model: String,
+    pub key: Key,
+    /// All messages, tool results included, in order.
+    pub messages: Vec<Message>,
+    pub turns: Vec<TurnRecord>,
+    /// Calls whose arguments could not be parsed: what the model really wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub malformed: Vec<Arguments>,
+}
+
+/// One request and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnRecord {
+    /// How many of the messages the request held.
+    pub messages: usize,
+    /// Digest of the request in neutral terms.
+    pub request: String,
+    pub raw: Option<Raw>,
+    pub fault: Option<Fault>,
+    pub ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<Retry>,
+}
+
+impl Transcript {
+    /// The part that a recording keeps.
+    pub fn recorded(&self) -> Recorded {
+        let answer = |turn: &TurnRecord| RecordedAnswer {
+            request: turn.request.clone(),
+            ms: turn.ms,
+            body: match (&turn.fault, &turn.raw) {
+                (None, Some(raw)) => Some(raw.body.clone()),
+                _ => None,
+            },
+            fault: turn.fault.clone(),
+        };
+        Recorded { key: self.key.clone(), answers: self.turns.iter().map(answer).collect() }
+    }
+}

@@ -1,0 +1,287 @@
+//! `report.md`: whether to ship in five seconds, why not in a minute, under 60 kB whatever the run.
+
+use serde_json::Value;
+
+use super::markup::{block, code, table, text};
+use super::summary::{CellSummary, Summary, percent_number};
+use super::terminal::gate_words;
+use crate::record::Row;
+use crate::score::class::meaning;
+use crate::score::relax::Relaxation;
+use crate::text::visible;
+
+/// A report is no larger, in bytes: code hosts cut comments at 65,536 characters.
+pub const MAX_BYTES: usize = 60_000;
+/// What the end of the report needs.
+const RESERVE: usize = 2_000;
+const MAX_CELLS: usize = 60;
+const MAX_TAGS: usize = 120;
+const MAX_CLASSES: usize = 40;
+const MAX_CASES: usize = 60;
+
+/// Renders the report.
+pub fn render(summary: &Summary<'_>) -> String {
+    let mut out = format!("# editgate: {}\n\n", text(&summary.headline()));
+    out.push_str(&format!("{}. {}.\n", text(&summary.reconciliation()), harm_words(summary)));
+    out.push_str(&format!("\nAnswers from: {}.\n\n", text(&summary.origin())));
+    out.push_str(&cells(summary));
+    out.push_str(&relaxations(summary));
+    out.push_str(&tags(summary));
+    out.push_str(&classes(summary));
+    out.push_str(&process(summary));
+    let tail = tail(summary);
+    let room = MAX_BYTES.saturating_sub(RESERVE + tail.len());
+    out.push_str(&cases(summary, room.saturating_sub(out.len())));
+    out.push_str(&tail);
+    bounded(out)
+}
+
+fn harm_words(summary: &Summary<'_>) -> String {
+    match summary.totals.harm {
+        0 => "No failed attempt left a file changed".to_owned(),
+        1 => "**Harm: 1** failed attempt left a file changed".to_owned(),
+        harm => format!("**Harm: {harm}** failed attempts left a file changed"),
+    }
+}
+
+fn cells(summary: &Summary<'_>) -> String {
+    let mut rows: Vec<Vec<String>> = summary.cells.iter().take(MAX_CELLS).map(cell_row).collect();
+    if summary.cells.len() > MAX_CELLS {
+        rows.push(vec![format!("… {} more", summary.cells.len() - MAX_CELLS)]);
+    }
+    let heads =
+        ["model", "tool", "set", "prompt", "passed", "rate \\[95 %\\]", "first / recovered / assisted", "harm", "errors", "skipped", "floor", "gate"];
+    format!("## Model × tool\n\n{}\n", table(&heads, &rows))
+}
+
+fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
+    let (low, high) = cell.interval;
+    let passes = |class: &str| cell.passes.get(class).copied().unwrap_or(0);
+    let untouched = passes("pass.untouched");
+    let (floor, gate) = gate_words(&cell.judgement);
+    vec![
+        text(&visible::excerpt(&cell.plan.model, 80)),
+        text(&cell.plan.tool),
+        text(&visible::excerpt(&set_name(cell), 60)),
+        text(&cell.plan.prompt),
+        format!("{}/{}", cell.totals.passed, cell.totals.planned),
+        format!(
+            "{} \\[{}–{}\\]",
+            cell.rate.map_or("–".to_owned(), |rate| format!("{} %", percent_number(rate))),
+            percent_number(low),
+            percent_number(high)
+        ),
+        format!(
+            "{} / {} / {}{}",
+            passes("pass.first"),
+            passes("pass.recovered"),
+            passes("pass.assisted"),
+            if untouched > 0 { format!(" (+ {untouched} untouched)") } else { String::new() }
+        ),
+        cell.totals.harm.to_string(),
+        cell.totals.errors.to_string(),
+        cell.totals.skipped.to_string(),
+        floor,
+        if gate == "BELOW" { format!("**{gate}**") } else { gate },
+    ]
+}
+
+fn set_name(cell: &CellSummary<'_>) -> String {
+    match &cell.plan.subset {
+        Some(subset) => format!("{}/{subset}", cell.plan.set),
+        None => cell.plan.set.clone(),
+    }
+}
+
+/// Only where it says something: what a less strict benchmark would have counted.
+fn relaxations(summary: &Summary<'_>) -> String {
+    let relaxed: Vec<&CellSummary<'_>> = summary.cells.iter().filter(|cell| !cell.relaxed.is_empty()).take(MAX_CELLS).collect();
+    if relaxed.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = relaxed
+        .into_iter()
+        .map(|cell| {
+            let mut row = vec![text(&visible::excerpt(&cell.plan.model, 80)), text(&cell.plan.tool), text(&set_name(cell)), text(&cell.plan.prompt)];
+            row.extend(Relaxation::ALL.iter().map(|relaxation| format!("+{}", cell.relaxed.get(relaxation).copied().unwrap_or(0))));
+            row
+        })
+        .collect();
+    let heads = ["model", "tool", "set", "prompt", "line endings", "final newline", "trailing blanks", "all whitespace"];
+    format!("Failed attempts that would count as right if these bytes were ignored (diagnosis only, never a pass):\n\n{}\n", table(&heads, &rows))
+}
+
+fn tags(summary: &Summary<'_>) -> String {
+    let several = summary.cells.iter().any(|cell| cell.plan.model != summary.cells[0].plan.model || cell.plan.tool != summary.cells[0].plan.tool);
+    let mut rows: Vec<Vec<String>> = summary
+        .tags
+        .iter()
+        .take(MAX_TAGS)
+        .map(|tag| {
+            let mut row = vec![text(&tag.cell.set), text(&visible::excerpt(tag.tag, 60)), format!("{}/{}", tag.passed, tag.planned)];
+            if several {
+                row.insert(0, text(&tag.cell.tool));
+                row.insert(0, text(&visible::excerpt(&tag.cell.model, 60)));
+            }
+            row
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    if summary.tags.len() > MAX_TAGS {
+        rows.push(vec![format!("… {} more", summary.tags.len() - MAX_TAGS)]);
+    }
+    let heads: &[&str] = if several { &["model", "tool", "set", "tag", "passed"] } else { &["set", "tag", "passed"] };
+    format!("## By tag\n\n{}\n", table(heads, &rows))
+}
+
+fn classes(summary: &Summary<'_>) -> String {
+    if summary.classes.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = summary
+        .classes
+        .iter()
+        .take(MAX_CLASSES)
+        .map(|class| {
+            vec![
+                code(class.class),
+                class.count.to_string(),
+                meaning(class.class).unwrap_or_default().to_owned(),
+                code(&visible::excerpt(&format!("{}/{}", class.example.set, class.example.case), 100)),
+            ]
+        })
+        .collect();
+    format!("## Why not\n\n{}\n", table(&["class", "count", "meaning", "for example"], &rows))
+}
+
+fn process(summary: &Summary<'_>) -> String {
+    let process = &summary.process;
+    let pair = |name: &str, values: Option<(String, String)>| {
+        values.map(|(median, high)| format!("{name} {median} (95th percentile {high})"))
+    };
+    let number = |values: Option<(u64, u64)>| values.map(|(a, b)| (a.to_string(), b.to_string()));
+    let mut parts = vec![format!("{} calls, {} refused or malformed", process.calls, process.refused)];
+    let (ok, of) = process.first_edit_ok;
+    if of > 0 {
+        parts.push(format!("first edit call carried out in {ok} of {of} attempts that made one"));
+    }
+    parts.extend(pair("turns", number(process.turns)));
+    parts.extend(pair("seconds of the model", process.seconds.map(|(a, b)| (format!("{a:.1}"), format!("{b:.1}")))));
+    parts.extend(pair("input tokens", number(process.input)));
+    parts.extend(pair("output tokens", number(process.output)));
+    if process.retries > 0 {
+        parts.push(format!("{} retries of infrastructure", process.retries));
+    }
+    if !process.dropped_params.is_empty() {
+        let names: Vec<String> = process.dropped_params.iter().map(|name| code(name)).collect();
+        parts.push(format!("parameters that the server refused, left out: {}", names.join(", ")));
+    }
+    if !summary.conduct.is_empty() {
+        let flags: Vec<String> = summary.conduct.iter().map(|(name, count)| format!("{} {count}", code(name))).collect();
+        parts.push(format!("conduct: {}", flags.join(", ")));
+    }
+    format!("## How it went\n\nPer attempt, medians: {}.\n\n", parts.join("; "))
+}
+
+/// Failed and errored attempts, as many as fit into `room` bytes.
+fn cases(summary: &Summary<'_>, room: usize) -> String {
+    if summary.troubles.is_empty() {
+        return String::new();
+    }
+    let mut out = "## Cases that did not pass\n\nStep string, tool error, and the bytes: `-` expected, `+` actual; `␊` `␍` line endings, `→` tab, `·` blank at an end of a line.\n\n".to_owned();
+    let mut shown = 0;
+    for row in summary.troubles.iter().take(MAX_CASES) {
+        let entry = case(row);
+        if out.len() + entry.len() > room {
+            break;
+        }
+        out.push_str(&entry);
+        shown += 1;
+    }
+    if shown < summary.troubles.len() {
+        out.push_str(&format!(
+            "… {} more in {}.\n\n",
+            summary.troubles.len() - shown,
+            code("attempts.jsonl")
+        ));
+    }
+    out
+}
+
+fn case(row: &Row) -> String {
+    let repeat = if row.repeat > 0 { format!(" (repeat {})", row.repeat) } else { String::new() };
+    let flags: Vec<String> = row
+        .diagnosis
+        .iter()
+        .filter_map(|flag| serde_json::to_value(flag).ok()?.as_str().map(str::to_owned))
+        .collect();
+    let mut out = format!(
+        "<details><summary>{}/{}{repeat}: {}{}</summary>\n\n",
+        text(&row.set),
+        text(&row.case),
+        text(&row.class),
+        if row.harm { ", harm" } else { "" }
+    );
+    out.push_str(&format!("- {} × {}, steps: {}\n", text(&visible::excerpt(&row.model, 80)), text(&row.tool), code(&visible::excerpt(&row.steps(), 300))));
+    if !flags.is_empty() {
+        out.push_str(&format!("- diagnosis: {}\n", flags.join(", ")));
+    }
+    if let Some(error) = &row.error {
+        out.push_str(&format!("- ended by: {}\n", code(&visible::excerpt(error, 300))));
+    }
+    if let Some(detail) = &row.detail {
+        out.push_str(&format!("- task: {}\n", text(&visible::excerpt(&detail.task, 400))));
+        if let Some(edit) = &detail.last_edit {
+            out.push_str(&format!("- last edit call: {}\n", code(&visible::excerpt(edit, 400))));
+        }
+        if let Some(error) = &detail.tool_error {
+            out.push_str(&format!("- last tool error: {}\n", code(&visible::excerpt(error, 300))));
+        }
+        if row.calls.is_empty() && !detail.answer.is_empty() {
+            out.push_str(&format!("- answer: {}\n", code(&visible::excerpt(&detail.answer.replace('\n', " "), 300))));
+        }
+        if !detail.diff.is_empty() {
+            out.push('\n');
+            out.push_str(&block("diff", &detail.diff));
+        }
+    }
+    out.push_str("\n</details>\n\n");
+    out
+}
+
+/// Configuration, fingerprint and how to do it again.
+fn tail(summary: &Summary<'_>) -> String {
+    let run = summary.run;
+    let mut rows = vec![
+        vec!["run".to_owned(), code(&run.id)],
+        vec!["started".to_owned(), code(&run.started)],
+        vec!["editgate".to_owned(), code(&run.editgate)],
+    ];
+    if let Some(source) = &run.source {
+        rows.push(vec!["recording".to_owned(), code(&format!("{} ({}, {})", source.recording, source.model, source.recorded))]);
+    }
+    for (name, value) in run.fingerprint.iter().filter(|(name, _)| *name != "editgate") {
+        rows.push(vec![text(name), code(&visible::excerpt(&compact(value), 600))]);
+    }
+    format!("## Configuration and fingerprint\n\n{}\nTo do it again:\n\n{}", table(&["", ""], &rows), block("sh", &visible::excerpt(&run.command, 1000)))
+}
+
+fn compact(value: &Value) -> String {
+    value.to_string()
+}
+
+/// The last guard: never over the limit, cut at a line, and said so.
+fn bounded(text: String) -> String {
+    if text.len() <= MAX_BYTES {
+        return text;
+    }
+    let note = "\n… cut at 60 kB; the whole is in attempts.jsonl\n";
+    let mut end = MAX_BYTES - note.len();
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let end = text[..end].rfind('\n').unwrap_or(end);
+    format!("{}{note}", &text[..end])
+}

@@ -1,0 +1,8 @@
+//! What people and CI read: projections of the record. All renderers share one [`Summary`].
+
+pub mod markdown;
+mod markup;
+pub mod summary;
+pub mod terminal;
+
+pub use summary::Summary;

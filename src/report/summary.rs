@@ -1,0 +1,333 @@
+//! One view of a run that all renderers share.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{CellPlan, Row, RunFile, Status, Totals};
+use crate::score::Verdict;
+use crate::score::relax::Relaxation;
+use crate::tool::Note;
+use crate::verdict::floor::{FloorError, Floors};
+use crate::verdict::gate::{Allowance, Counts, Judgement, incomplete, judge, rate};
+use crate::verdict::interval::wilson;
+
+/// A run, counted and judged.
+#[derive(Clone, Debug)]
+pub struct Summary<'a> {
+    pub run: &'a RunFile,
+    pub totals: Totals,
+    pub cells: Vec<CellSummary<'a>>,
+    /// Passed and planned by set and tag, and by cell within.
+    pub tags: Vec<TagSummary<'a>>,
+    /// Failed, errored and skipped attempts by class, most frequent first.
+    pub classes: Vec<ClassSummary<'a>>,
+    /// Failed and errored attempts in order.
+    pub troubles: Vec<&'a Row>,
+    pub conduct: Vec<(String, usize)>,
+    pub process: Process,
+    /// Over all cells.
+    pub gate: Gate,
+    /// Whether floors were looked for.
+    pub gated: bool,
+}
+
+/// One cell.
+#[derive(Clone, Debug)]
+pub struct CellSummary<'a> {
+    pub plan: &'a CellPlan,
+    pub totals: Totals,
+    /// Passes by class: first, recovered, assisted, untouched.
+    pub passes: BTreeMap<&'a str, usize>,
+    /// Share of the planned attempts.
+    pub rate: Option<f64>,
+    pub interval: (f64, f64),
+    pub judgement: Judgement,
+    /// Failed attempts that a relaxation would have passed.
+    pub relaxed: BTreeMap<Relaxation, usize>,
+}
+
+/// Cases with one tag in one cell.
+#[derive(Clone, Debug)]
+pub struct TagSummary<'a> {
+    pub cell: &'a CellPlan,
+    pub tag: &'a str,
+    pub passed: usize,
+    pub planned: usize,
+}
+
+/// Attempts of one class.
+#[derive(Clone, Debug)]
+pub struct ClassSummary<'a> {
+    pub class: &'a str,
+    pub count: usize,
+    pub example: &'a Row,
+}
+
+/// How the attempts went, whatever came of them. Medians and 95th percentiles; `None` = not observed.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    pub calls: usize,
+    pub refused: usize,
+    /// Attempts whose first edit call was carried out, of those that made one.
+    pub first_edit_ok: (usize, usize),
+    pub turns: Option<(u64, u64)>,
+    pub seconds: Option<(f64, f64)>,
+    pub input: Option<(u64, u64)>,
+    pub output: Option<(u64, u64)>,
+    pub retries: usize,
+    pub dropped_params: BTreeSet<String>,
+}
+
+/// The gate's word over all cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Every floor is met.
+    Passed { floors: usize },
+    /// Nothing to gate.
+    Ungated,
+    Below { cells: usize, floors: usize },
+    Incomplete { why: String },
+}
+
+impl<'a> Summary<'a> {
+    /// Counts the rows of a run and judges its cells. Without `floors` nothing is gated, but a run can still be incomplete.
+    ///
+    /// # Errors
+    /// When a floor cannot be compared.
+    pub fn new(run: &'a RunFile, rows: &'a [Row], floors: Option<&Floors>, allowance: Allowance) -> Result<Self, FloorError> {
+        let planned: usize = run.plan.iter().map(CellPlan::attempts).sum();
+        let allowed = allowance.of(planned);
+        let mut cells = Vec::new();
+        let mut tags = Vec::new();
+        let mut totals = Totals { planned, ..Totals::default() };
+        let mut cut = 0;
+        for plan in &run.plan {
+            let mine: Vec<&Row> = rows.iter().filter(|row| is_of(row, plan)).collect();
+            let floor = match floors {
+                Some(floors) if !plan.narrowed => floors.of(plan)?,
+                _ => None,
+            };
+            let cell = cell(plan, &mine, floor.map(|floor| floor.floor), allowed);
+            totals.passed += cell.totals.passed;
+            totals.failed += cell.totals.failed;
+            totals.errors += cell.totals.errors;
+            totals.skipped += cell.totals.skipped;
+            totals.harm += cell.totals.harm;
+            cut += mine.iter().filter(|row| was_cut(row)).count();
+            tags.extend(tag_summaries(plan, &mine));
+            cells.push(cell);
+        }
+        let counts = counts_of(&totals, cut);
+        let gate = overall(run, &cells, incomplete(counts, allowed));
+        Ok(Summary {
+            run,
+            totals,
+            gate,
+            tags,
+            classes: classes(rows),
+            troubles: rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)).collect(),
+            conduct: conduct(rows),
+            process: process(rows),
+            cells,
+            gated: floors.is_some(),
+        })
+    }
+
+    /// The verdict in one line.
+    pub fn headline(&self) -> String {
+        let rate = rate(counts_of(&self.totals, 0)).unwrap_or(0.0);
+        let (low, high) = wilson(self.totals.passed, self.totals.planned);
+        let passed = format!(
+            "{} of {} passed ({}, 95 % interval {}–{})",
+            self.totals.passed,
+            self.totals.planned,
+            percent(rate),
+            percent_number(low),
+            percent_number(high)
+        );
+        match &self.gate {
+            Gate::Passed { floors } => format!("PASS: {passed}; {floors} of {floors} floors met"),
+            Gate::Ungated if self.gated => format!("NOT GATED: {passed}; no floor is recorded for these cells"),
+            Gate::Ungated => format!("NOT GATED: {passed}"),
+            Gate::Below { cells, floors } => format!("FAIL: {passed}; {cells} of {floors} floors missed"),
+            Gate::Incomplete { why } => format!("INCOMPLETE: {why}; {passed}"),
+        }
+    }
+
+    /// Planned = passed + failed + errors + skipped (+ what has no row).
+    pub fn reconciliation(&self) -> String {
+        let Totals { planned, passed, failed, errors, skipped, .. } = self.totals;
+        let missing = match self.totals.missing() {
+            0 => String::new(),
+            missing => format!(" + {missing} without a result"),
+        };
+        format!("planned {planned} = passed {passed} + failed {failed} + errors {errors} + skipped {skipped}{missing}")
+    }
+
+    /// Where the answers came from, in one line.
+    pub fn origin(&self) -> String {
+        match &self.run.source {
+            Some(source) => format!("recording {} of {}, made {}", source.recording, source.model, day(&source.recorded)),
+            None => format!("run {}, {}", self.run.id, day(&self.run.started)),
+        }
+    }
+}
+
+fn is_of(row: &Row, plan: &CellPlan) -> bool {
+    row.model == plan.model && row.tool == plan.tool && row.set == plan.set && row.prompt == plan.prompt && row.subset == plan.subset
+}
+
+/// Skipped because the run ended, not because it cannot be done.
+fn was_cut(row: &Row) -> bool {
+    row.verdict == Verdict::Skipped && row.class != "skipped.unsupported"
+}
+
+fn counts_of(totals: &Totals, cut: usize) -> Counts {
+    Counts {
+        planned: totals.planned,
+        passed: totals.passed,
+        failed: totals.failed,
+        errors: totals.errors,
+        missing: totals.missing() + cut,
+    }
+}
+
+fn cell<'a>(plan: &'a CellPlan, rows: &[&'a Row], floor: Option<usize>, allowed: usize) -> CellSummary<'a> {
+    let mut totals = Totals { planned: plan.attempts(), ..Totals::default() };
+    let mut passes = BTreeMap::new();
+    let mut relaxed = BTreeMap::new();
+    for row in rows {
+        totals.add(row.verdict, row.harm);
+        if row.verdict == Verdict::Pass {
+            *passes.entry(row.class.as_str()).or_default() += 1;
+        }
+        for relaxation in &row.would_pass {
+            *relaxed.entry(*relaxation).or_default() += 1;
+        }
+    }
+    let counts = counts_of(&totals, rows.iter().filter(|row| was_cut(row)).count());
+    CellSummary {
+        plan,
+        rate: rate(counts),
+        interval: wilson(totals.passed, totals.planned),
+        judgement: judge(counts, floor, allowed),
+        totals,
+        passes,
+        relaxed,
+    }
+}
+
+fn overall(run: &RunFile, cells: &[CellSummary<'_>], why: Option<String>) -> Gate {
+    if run.status == Status::Running {
+        return Gate::Incomplete { why: "the run did not come to its end".to_owned() };
+    }
+    if let Some(why) = why {
+        return Gate::Incomplete { why };
+    }
+    let (mut floors, mut below) = (0, 0);
+    for cell in cells {
+        match &cell.judgement {
+            Judgement::Passed { .. } => floors += 1,
+            Judgement::Below { .. } => {
+                floors += 1;
+                below += 1;
+            }
+            Judgement::Ungated => {}
+            Judgement::Incomplete { why } => return Gate::Incomplete { why: format!("{}: {why}", cell.plan.title()) },
+        }
+    }
+    match (floors, below) {
+        (0, _) => Gate::Ungated,
+        (floors, 0) => Gate::Passed { floors },
+        (floors, cells) => Gate::Below { cells, floors },
+    }
+}
+
+fn tag_summaries<'a>(plan: &'a CellPlan, rows: &[&'a Row]) -> Vec<TagSummary<'a>> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for row in rows {
+        for tag in &row.tags {
+            let count = counts.entry(tag).or_default();
+            count.0 += usize::from(row.verdict == Verdict::Pass);
+            count.1 += 1;
+        }
+    }
+    counts.into_iter().map(|(tag, (passed, planned))| TagSummary { cell: plan, tag, passed, planned }).collect()
+}
+
+fn classes(rows: &[Row]) -> Vec<ClassSummary<'_>> {
+    let mut classes: Vec<ClassSummary<'_>> = Vec::new();
+    for row in rows.iter().filter(|row| row.verdict != Verdict::Pass) {
+        match classes.iter_mut().find(|class| class.class == row.class) {
+            Some(class) => class.count += 1,
+            None => classes.push(ClassSummary { class: &row.class, count: 1, example: row }),
+        }
+    }
+    classes.sort_by(|a, b| b.count.cmp(&a.count).then(a.class.cmp(b.class)));
+    classes
+}
+
+fn conduct(rows: &[Row]) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<Note, usize> = BTreeMap::new();
+    for note in rows.iter().flat_map(|row| &row.conduct) {
+        *counts.entry(*note).or_default() += 1;
+    }
+    let mut out: Vec<(String, usize)> = counts
+        .into_iter()
+        .map(|(note, count)| (serde_json::to_value(note).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default(), count))
+        .collect();
+    out.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    out
+}
+
+fn process(rows: &[Row]) -> Process {
+    let mut process = Process::default();
+    for row in rows {
+        process.calls += row.calls.len();
+        process.refused += row.calls.iter().filter(|call| !call.ok).count();
+        if let Some(first) = row.calls.iter().find(|call| call.edit) {
+            process.first_edit_ok.1 += 1;
+            process.first_edit_ok.0 += usize::from(first.ok);
+        }
+        process.retries += row.retries;
+        process.dropped_params.extend(row.dropped_params.iter().cloned());
+    }
+    let started = || rows.iter().filter(|row| row.turns > 0);
+    process.turns = spread(started().map(|row| row.turns as u64).collect());
+    process.seconds = spread(started().filter_map(|row| row.model_ms).collect()).map(|(a, b)| (a as f64 / 1000.0, b as f64 / 1000.0));
+    process.input = spread(started().filter_map(|row| row.usage.input).collect());
+    process.output = spread(started().filter_map(|row| row.usage.output).collect());
+    process
+}
+
+/// Median and 95th percentile (nearest rank).
+fn spread(mut values: Vec<u64>) -> Option<(u64, u64)> {
+    values.sort_unstable();
+    let at = |share: f64| values.get(((share * values.len() as f64).ceil() as usize).saturating_sub(1)).copied();
+    Some((at(0.5)?, at(0.95)?))
+}
+
+/// A share in per cent, for people.
+pub fn percent(share: f64) -> String {
+    format!("{} %", percent_number(share))
+}
+
+/// The number of [`percent`], without a decimal that says nothing.
+pub fn percent_number(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+fn day(timestamp: &str) -> &str {
+    timestamp.split('T').next().unwrap_or(timestamp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreads_are_of_what_was_observed() {
+        assert_eq!(spread(vec![]), None);
+        assert_eq!(spread(vec![7]), Some((7, 7)));
+        assert_eq!(spread((1..=100).collect()), Some((50, 95)));
+    }
+}

@@ -1,0 +1,80 @@
+//! The terminal: one table, and the verdict in the last lines.
+
+use tabled::builder::Builder;
+use tabled::settings::{Padding, Style};
+
+use super::summary::{CellSummary, Summary, percent_number};
+use crate::score::class::meaning;
+use crate::text::visible;
+use crate::verdict::gate::Judgement;
+
+/// Failed cases that the screen names; all are in the report.
+const SHOWN_CLASSES: usize = 8;
+
+/// The table of cells, the reasons, the reconciliation and the verdict.
+pub fn render(summary: &Summary<'_>) -> String {
+    let mut rows = vec![["model", "tool", "set", "prompt", "passed", "rate", "95 %", "harm", "errors", "floor", "gate"].map(str::to_owned).to_vec()];
+    rows.extend(summary.cells.iter().map(cell_row));
+    let mut out = format!("{}\n\n{}", visible::inert(&summary.origin()), table(rows));
+    if !summary.classes.is_empty() {
+        let mut rows = vec![["not passed", "count", "meaning", "for example"].map(str::to_owned).to_vec()];
+        for class in summary.classes.iter().take(SHOWN_CLASSES) {
+            rows.push(vec![
+                class.class.to_owned(),
+                class.count.to_string(),
+                meaning(class.class).unwrap_or_default().to_owned(),
+                visible::excerpt(&class.example.case, 40),
+            ]);
+        }
+        out.push('\n');
+        out.push_str(&table(rows));
+        if summary.classes.len() > SHOWN_CLASSES {
+            out.push_str(&format!("… {} more classes\n", summary.classes.len() - SHOWN_CLASSES));
+        }
+    }
+    out.push_str(&format!("\n{}\n{}\n", summary.reconciliation(), summary.headline()));
+    out
+}
+
+fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
+    let set = match &cell.plan.subset {
+        Some(subset) => format!("{}/{subset}", cell.plan.set),
+        None => cell.plan.set.clone(),
+    };
+    let (floor, gate) = gate_words(&cell.judgement);
+    let (low, high) = cell.interval;
+    vec![
+        visible::excerpt(&cell.plan.model, 48),
+        cell.plan.tool.clone(),
+        visible::excerpt(&set, 32),
+        cell.plan.prompt.clone(),
+        format!("{}/{}", cell.totals.passed, cell.totals.planned),
+        cell.rate.map_or("–".to_owned(), |rate| format!("{} %", percent_number(rate))),
+        format!("{}–{}", percent_number(low), percent_number(high)),
+        cell.totals.harm.to_string(),
+        cell.totals.errors.to_string(),
+        floor,
+        gate,
+    ]
+}
+
+/// Floor and judgement as a table shows them.
+pub(super) fn gate_words(judgement: &Judgement) -> (String, String) {
+    match judgement {
+        Judgement::Passed { floor } => (floor.to_string(), "ok".to_owned()),
+        Judgement::Below { floor } => (floor.to_string(), "BELOW".to_owned()),
+        Judgement::Ungated => ("–".to_owned(), "–".to_owned()),
+        Judgement::Incomplete { .. } => ("–".to_owned(), "incomplete".to_owned()),
+    }
+}
+
+/// A borderless table: first row the heads, columns two spaces apart.
+pub fn table(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut builder = Builder::default();
+    for row in rows {
+        builder.push_record(row);
+    }
+    let mut table = builder.build();
+    table.with(Style::blank()).with(Padding::new(0, 1, 0, 0));
+    table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}

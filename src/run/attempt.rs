@@ -1,0 +1,553 @@
+//! One conversation for one case, in a fresh workspace: the only place where a model meets a tool.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::event::Finished;
+use super::opening;
+use super::plan::Planned;
+use super::settings::{RunSettings, StopAfter};
+use crate::case::{Case, Moment, Node, Tree};
+use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Message, Usage, digest};
+use crate::model::text_calls::{self, TextCalls};
+use crate::model::{Brief, Fault, FaultKind, Request, Turn};
+use crate::record::journal::leftovers;
+use crate::record::{CallRow, Detail, Digests, Row, Transcript, TurnRecord};
+use crate::score::conduct::{self, Conducted};
+use crate::score::{CallSeen, Class, End, ErrorClass, Evidence, Limit, Score, Skip, classify};
+use crate::text::{diff, visible};
+use crate::tool::{EditTool, Kind, Note, Offered, Outcome, Planned as PlannedCall, Refusal, Session};
+use crate::workspace::{Workspaces, snapshot};
+
+/// Lines and characters of the texts that a report shows of a failed attempt.
+const DIFF_LINES: usize = 40;
+const DIFF_WIDTH: usize = 200;
+const TEXT: usize = 500;
+
+/// Carries one attempt to its end. Never fails: a fault of the harness is an `error` row.
+pub async fn attempt(planned: Planned<'_>, settings: &RunSettings, workspaces: &Workspaces) -> Finished {
+    let started = Instant::now();
+    let mut talk = Talk::new(planned, settings);
+    let outcome = talk.carry_out(workspaces).await;
+    let mut finished = talk.finish(outcome);
+    finished.row.elapsed_ms = Some(millis(started.elapsed()));
+    finished
+}
+
+/// An attempt that never started.
+pub fn skipped(planned: Planned<'_>, settings: &RunSettings, skip: Skip, why: &str) -> Finished {
+    Talk::new(planned, settings).finish(Ended::Skipped(skip, why.to_owned()))
+}
+
+/// How an attempt ended.
+enum Ended {
+    /// The trees were compared. The text says why it was cut, if it was.
+    Judged { trees: Box<Trees>, end: Option<(End, String)> },
+    Harness(String),
+    Skipped(Skip, String),
+}
+
+struct Trees {
+    before: Tree,
+    accepted: Vec<Tree>,
+    actual: Tree,
+}
+
+/// What is collected while the conversation goes on.
+struct Talk<'a> {
+    planned: Planned<'a>,
+    settings: &'a RunSettings,
+    functions: Vec<Offered>,
+    messages: Vec<Message>,
+    turns: Vec<TurnRecord>,
+    calls: Vec<(usize, CallRow)>,
+    malformed: Vec<Arguments>,
+    usage: Usage,
+    answers: usize,
+    model_time: Duration,
+    dropped_params: Vec<String>,
+    last_answer: Option<Answer>,
+    last_edit: Option<String>,
+    last_error: Option<String>,
+    seen: bool,
+}
+
+impl<'a> Talk<'a> {
+    fn new(planned: Planned<'a>, settings: &'a RunSettings) -> Self {
+        Talk {
+            planned,
+            settings,
+            functions: planned.tool.functions(),
+            messages: Vec::new(),
+            turns: Vec::new(),
+            calls: Vec::new(),
+            malformed: Vec::new(),
+            usage: Usage::ZERO,
+            answers: 0,
+            model_time: Duration::ZERO,
+            dropped_params: Vec::new(),
+            last_answer: None,
+            last_edit: None,
+            last_error: None,
+            seen: false,
+        }
+    }
+
+    async fn carry_out(&mut self, workspaces: &Workspaces) -> Ended {
+        let (case, tool) = (self.planned.case, self.planned.tool);
+        self.messages = match opening::messages(case, tool, self.settings.prompt) {
+            Ok(messages) => messages,
+            Err(why) => return Ended::Skipped(Skip::Unsupported, why),
+        };
+        let sandbox = match workspaces.open() {
+            Ok(sandbox) => sandbox,
+            Err(error) => return Ended::Harness(format!("cannot make a workspace: {error}")),
+        };
+        let options = self.settings.tool_options.get(tool.name()).unwrap_or(&Value::Null);
+        let session = match tool.open(sandbox.root(), options) {
+            Ok(session) => session,
+            Err(error) => return Ended::Harness(error.to_string()),
+        };
+        let mut desk = Desk { case, root: sandbox.root(), session, base: Rc::new(RefCell::new(case.files.clone())), reads: 0, calls: 0 };
+        if let Err(why) = self.open(&mut desk) {
+            return Ended::Harness(why);
+        }
+        let end = self.converse(&mut desk).await;
+        let end = match end {
+            Ok(end) => end,
+            Err(Stop::Unsupported(why)) => return Ended::Skipped(Skip::Unsupported, why),
+            Err(Stop::Harness(why)) => return Ended::Harness(why),
+        };
+        let actual = match snapshot::take(sandbox.root()) {
+            Ok(actual) => actual,
+            Err(error) => return Ended::Harness(format!("cannot read the workspace: {error}")),
+        };
+        let before = desk.base.borrow().clone();
+        let accepted = case.accepted_from(&before);
+        Ended::Judged { trees: Box::new(Trees { before, accepted, actual }), end }
+    }
+
+    /// Puts the files in place. What the model has seen earlier is read first, by the tool under test.
+    fn open(&mut self, desk: &mut Desk<'_>) -> Result<(), String> {
+        let case = self.planned.case;
+        let files = |error: io::Error| format!("cannot fill the workspace: {error}");
+        snapshot::materialise(&case.files, desk.root).map_err(files)?;
+        for (number, (path, bytes)) in case.seen.iter().enumerate() {
+            let mode = match case.files.get(path) {
+                Some(Node::File { mode, .. }) => *mode,
+                _ => crate::case::tree::DEFAULT_MODE,
+            };
+            snapshot::put(desk.root, path, &Node::File { bytes: bytes.clone(), mode }).map_err(files)?;
+            let planned = self.planned.tool.read_call(path);
+            let outcome = desk.session.call(&planned.function, &planned.arguments).map_err(|error| error.to_string())?;
+            let call = as_call(&planned, format!("seen{:05}", number + 1));
+            self.messages.push(Message::Assistant { text: String::new(), calls: vec![call.clone()] });
+            self.messages.push(Message::Tool { id: call.id, name: call.name, text: outcome.text });
+            match case.files.get(path) {
+                Some(node) => snapshot::put(desk.root, path, node).map_err(files)?,
+                None => std::fs::remove_file(desk.root.join(path)).map_err(files)?,
+            }
+            self.seen = true;
+        }
+        Ok(())
+    }
+
+    async fn converse(&mut self, desk: &mut Desk<'_>) -> Result<Option<(End, String)>, Stop> {
+        let planned = self.planned;
+        let key = planned.key();
+        let functions: Vec<_> = self.functions.iter().map(|offered| offered.function.clone()).collect();
+        let reads = reads(planned.case, planned.tool);
+        let (root, base) = (desk.root, Rc::clone(&desk.base));
+        let solve = || solve(planned.case, planned.tool, root, &base.borrow());
+        let mut conversation = planned.model.converse(Brief { key: &key, reads: &reads, solve: &solve });
+        let deadline = Instant::now() + self.settings.timeout;
+        let mut refused: HashMap<(String, String), usize> = HashMap::new();
+        for turn in 0..self.settings.max_turns {
+            let request = Request { functions: &functions, messages: &self.messages };
+            let (asked, sent) = (Instant::now(), digest(&functions, &self.messages));
+            let left = deadline.saturating_duration_since(asked);
+            let Ok(answered) = tokio::time::timeout(left, conversation.answer(request)).await else {
+                return Ok(Some(self.out_of_time(sent)));
+            };
+            let answer = match self.note(answered, sent, asked.elapsed()) {
+                Ok(answer) => answer,
+                Err(fault) => return self.fault(fault),
+            };
+            if answer.finish == Finish::Length {
+                return Ok(Some((End::Limit(Limit::Tokens), "an answer was cut by the output limit; nothing of it was run".to_owned())));
+            }
+            let calls = self.calls_of(&answer);
+            if calls.is_empty() {
+                return Ok(None);
+            }
+            for call in calls {
+                let outcome = self.run(desk, turn, &call)?;
+                let edited = outcome.ok && self.edits(&call.name);
+                self.messages.push(Message::Tool { id: call.id.clone(), name: call.name.clone(), text: outcome.text });
+                if edited && self.settings.stop_after == StopAfter::Edit {
+                    return Ok(None);
+                }
+                if !outcome.ok {
+                    let count = refused.entry((call.name, call.arguments.as_written().to_owned())).or_default();
+                    *count += 1;
+                    if *count >= self.settings.identical_limit {
+                        return Ok(Some((End::Limit(Limit::Loop), format!("the same call was refused {count} times"))));
+                    }
+                }
+            }
+        }
+        Ok(Some((End::Limit(Limit::Turns), format!("all {} turns were used", self.settings.max_turns))))
+    }
+
+    /// Takes an answer into the record and the history.
+    fn note(&mut self, turn: Turn, request: String, elapsed: Duration) -> Result<Answer, Fault> {
+        self.model_time += elapsed;
+        self.dropped_params = turn.dropped_params;
+        self.turns.push(TurnRecord {
+            messages: self.messages.len(),
+            request,
+            raw: turn.raw,
+            fault: turn.outcome.as_ref().err().cloned(),
+            ms: Some(millis(elapsed)),
+            retries: turn.retries,
+        });
+        let answer = turn.outcome?;
+        self.answers += 1;
+        self.usage = self.usage.plus(answer.usage);
+        self.last_answer = Some(answer.clone());
+        Ok(answer)
+    }
+
+    /// The calls to run, and the answer's place in the history.
+    fn calls_of(&mut self, answer: &Answer) -> Vec<Call> {
+        let functions: Vec<_> = self.functions.iter().map(|offered| offered.function.clone()).collect();
+        let mut calls = answer.calls.clone();
+        let mut text = answer.text.clone();
+        if calls.is_empty() && self.settings.text_calls == TextCalls::Accept {
+            calls = text_calls::meant(&answer.text, &functions);
+            if !calls.is_empty() {
+                text.clear();
+            }
+        }
+        self.messages.push(Message::Assistant { text, calls: calls.clone() });
+        calls
+    }
+
+    fn edits(&self, function: &str) -> bool {
+        self.functions.iter().any(|offered| offered.edits && offered.function.name == function)
+    }
+
+    fn run(&mut self, desk: &mut Desk<'_>, turn: usize, call: &Call) -> Result<Outcome, Stop> {
+        let known = self.functions.iter().find(|offered| offered.function.name == call.name);
+        // A call of something that was not offered counts as an edit call.
+        let edit = known.is_none_or(|offered| offered.edits);
+        let mut outcome = match (known, call.arguments.object()) {
+            (None, _) => Outcome::from(Refusal::new(
+                Kind::UnknownTool,
+                format!("there is no tool \"{}\"; there are: {}", visible::excerpt(&call.name, 60), self.names()),
+            )),
+            (Some(_), None) => {
+                self.malformed.push(call.arguments.clone());
+                let why = match &call.arguments {
+                    Arguments::Malformed { error, .. } => error.as_str(),
+                    Arguments::Object { .. } => "not an object",
+                };
+                Outcome::from(Refusal::new(Kind::JsonInvalid, format!("the arguments are not a JSON object ({why}); nothing was run")))
+            }
+            (Some(_), Some(arguments)) => {
+                let outcome = desk.session.call(&call.name, &arguments).map_err(|error| Stop::Harness(error.to_string()))?;
+                desk.after(edit, outcome.ok).map_err(|error| Stop::Harness(format!("cannot rewrite files: {error}")))?;
+                outcome
+            }
+        };
+        if call.arrival == Arrival::Text {
+            outcome.notes.push(Note::CallFromText);
+        }
+        if edit {
+            self.last_edit = Some(call.arguments.as_written().to_owned());
+        }
+        if !outcome.ok {
+            self.last_error = Some(outcome.text.clone());
+        }
+        let row = CallRow {
+            tool: call.name.clone(),
+            edit,
+            ok: outcome.ok,
+            kind: outcome.kind,
+            notes: outcome.notes.clone(),
+            arrival: call.arrival,
+            writes: outcome.writes.clone(),
+        };
+        self.calls.push((turn, row));
+        Ok(outcome)
+    }
+
+    fn names(&self) -> String {
+        self.functions.iter().map(|offered| offered.function.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn out_of_time(&mut self, request: String) -> (End, String) {
+        let message = format!("the attempt took longer than {} s", self.settings.timeout.as_secs_f64());
+        let fault = Fault::new(FaultKind::Timeout, message.clone());
+        self.turns.push(TurnRecord { messages: self.messages.len(), request, raw: None, fault: Some(fault), ms: None, retries: Vec::new() });
+        let end = if self.answers > 0 { End::Limit(Limit::Time) } else { End::Error(ErrorClass::Timeout) };
+        (end, message)
+    }
+
+    /// What a fault of the model's side means for the attempt.
+    fn fault(&mut self, fault: Fault) -> Result<Option<(End, String)>, Stop> {
+        let class = match fault.kind {
+            FaultKind::Auth => ErrorClass::Auth,
+            FaultKind::RateLimit => ErrorClass::RateLimit,
+            FaultKind::Server => ErrorClass::Server,
+            FaultKind::Network => ErrorClass::Network,
+            FaultKind::Timeout => ErrorClass::Timeout,
+            FaultKind::Request => ErrorClass::Request,
+            FaultKind::Response => ErrorClass::Response,
+            FaultKind::Template => ErrorClass::Template,
+            FaultKind::Recording => ErrorClass::Recording,
+            FaultKind::Context if self.answers > 0 => return Ok(Some((End::Limit(Limit::Context), fault.message))),
+            FaultKind::Context => ErrorClass::Context,
+            FaultKind::Unsupported => return Err(Stop::Unsupported(fault.message)),
+            FaultKind::BadCall => {
+                // The model's own bad call, which its server could not even pass on.
+                let row = CallRow {
+                    tool: self.planned.tool.name().to_owned(),
+                    edit: true,
+                    ok: false,
+                    kind: Some(Kind::JsonInvalid),
+                    notes: Vec::new(),
+                    arrival: Arrival::Native,
+                    writes: Vec::new(),
+                };
+                self.calls.push((self.turns.len(), row));
+                self.last_error = Some(fault.message.clone());
+                return Ok(None);
+            }
+        };
+        Ok(Some((End::Error(class), fault.message)))
+    }
+
+    fn finish(self, ended: Ended) -> Finished {
+        let key = self.planned.key();
+        let case = self.planned.case;
+        let (score, error, trees) = match ended {
+            Ended::Judged { trees, end } => {
+                let score = self.score(&trees, end.as_ref().map(|(end, _)| *end));
+                (score, end.map(|(_, why)| why), Some(trees))
+            }
+            Ended::Harness(why) => (plain(Class::Error(ErrorClass::Harness)), Some(why), None),
+            Ended::Skipped(skip, why) => (plain(Class::Skipped(skip)), Some(why), None),
+        };
+        let io = self.calls.iter().any(|(_, call)| call.kind == Some(Kind::Io));
+        let error = error.or_else(|| if io { self.last_error.clone() } else { None });
+        let failed = score.verdict() == crate::score::Verdict::Fail;
+        let detail = match &trees {
+            Some(trees) if failed => Some(self.detail(trees)),
+            _ => None,
+        };
+        let left = match &trees {
+            Some(trees) if failed => leftovers(&trees.before, &trees.actual),
+            _ => Vec::new(),
+        };
+        let row = Row {
+            case: case.id.clone(),
+            set: key.set.clone(),
+            subset: self.planned.cell.subset.clone(),
+            tags: self.tags(),
+            model: self.planned.cell.model.clone(),
+            tool: key.tool.clone(),
+            prompt: key.prompt.clone(),
+            repeat: key.repeat,
+            verdict: score.verdict(),
+            class: score.class.name(),
+            harm: score.harm,
+            diagnosis: score.diagnosis,
+            would_pass: score.would_pass,
+            conduct: self.conduct(),
+            turns: self.answers,
+            usage: if self.answers == 0 { Usage::default() } else { self.usage },
+            cost_usd: None,
+            elapsed_ms: None,
+            model_ms: (!self.turns.is_empty()).then(|| millis(self.model_time)),
+            retries: self.turns.iter().map(|turn| turn.retries.len()).sum(),
+            dropped_params: self.dropped_params,
+            digests: trees.map_or_else(Digests::default, |trees| Digests {
+                before: Some(trees.before.digest()),
+                expected: trees.accepted.first().map(Tree::digest),
+                actual: Some(trees.actual.digest()),
+            }),
+            calls: self.calls.into_iter().map(|(_, call)| call).collect(),
+            error,
+            detail,
+        };
+        let transcript =
+            Transcript { model: row.model.clone(), key, messages: self.messages, turns: self.turns, malformed: self.malformed };
+        Finished { index: self.planned.index, row, transcript, leftovers: left }
+    }
+
+    /// The case's tags, and with a directed prompt the way its target names the place.
+    fn tags(&self) -> Vec<String> {
+        let mut tags = self.planned.case.tags.clone();
+        if self.settings.prompt == super::Prompt::Directed {
+            tags.extend(self.planned.case.target.as_ref().map(|target| target.way().to_owned()));
+        }
+        tags
+    }
+
+    fn score(&self, trees: &Trees, end: Option<End>) -> Score {
+        let calls: Vec<CallSeen> = self
+            .calls
+            .iter()
+            .map(|(_, call)| CallSeen { edit: call.edit, ok: call.ok, kind: call.kind, notes: call.notes.clone() })
+            .collect();
+        classify(&Evidence {
+            before: &trees.before,
+            accepted: &trees.accepted,
+            actual: &trees.actual,
+            calls: &calls,
+            end,
+            text_call: self.last_answer.as_ref().is_some_and(|answer| text_calls::holds(&answer.text, &self.offered())),
+            declined: self.last_answer.as_ref().is_some_and(|answer| answer.finish == Finish::Refused),
+        })
+    }
+
+    fn offered(&self) -> Vec<crate::chat::Function> {
+        self.functions.iter().map(|offered| offered.function.clone()).collect()
+    }
+
+    fn conduct(&self) -> Vec<Note> {
+        let calls: Vec<Conducted<'_>> = self
+            .calls
+            .iter()
+            .map(|(turn, call)| Conducted { turn: *turn, edit: call.edit, ok: call.ok, notes: &call.notes })
+            .collect();
+        let last = self.last_answer.as_ref();
+        let asked = last.is_some_and(|answer| answer.calls.is_empty() && answer.text.trim_end().ends_with('?'));
+        let in_thought = last.is_some_and(|answer| text_calls::holds(&answer.thought, &self.offered()));
+        conduct::flags(&calls, self.seen, asked, in_thought)
+    }
+
+    fn detail(&self, trees: &Trees) -> Detail {
+        let bounded = |text: &str| text.chars().take(TEXT).collect::<String>();
+        Detail {
+            task: bounded(&self.planned.case.task),
+            tool_error: self.last_error.as_deref().map(bounded),
+            last_edit: self.last_edit.as_deref().map(bounded),
+            answer: self.last_answer.as_ref().map(|answer| bounded(&answer.text)).unwrap_or_default(),
+            diff: difference(trees),
+        }
+    }
+}
+
+/// Why a conversation stopped without anything to judge.
+enum Stop {
+    Unsupported(String),
+    Harness(String),
+}
+
+/// The workspace of the attempt and what the harness did to it.
+struct Desk<'a> {
+    case: &'a Case,
+    root: &'a Path,
+    session: Box<dyn Session>,
+    /// The files as the harness left them.
+    base: Rc<RefCell<Tree>>,
+    reads: usize,
+    calls: usize,
+}
+
+impl Desk<'_> {
+    /// Counts a call that was run, and rewrites files where the case says so.
+    fn after(&mut self, edit: bool, ok: bool) -> io::Result<()> {
+        let moment = if edit { Moment::Call } else { Moment::Read };
+        let nth = match (edit, ok) {
+            (true, _) => {
+                self.calls += 1;
+                self.calls
+            }
+            (false, true) => {
+                self.reads += 1;
+                self.reads
+            }
+            (false, false) => return Ok(()),
+        };
+        for rewrite in self.case.then.iter().filter(|rewrite| rewrite.after == moment && rewrite.nth == nth) {
+            for (path, node) in &rewrite.files {
+                snapshot::put(self.root, path, node)?;
+            }
+            self.base.borrow_mut().apply(rewrite.files.iter().map(|(path, node)| (path, Some(node))));
+        }
+        Ok(())
+    }
+}
+
+fn plain(class: Class) -> Score {
+    Score { class, harm: false, diagnosis: Vec::new(), would_pass: Vec::new() }
+}
+
+fn as_call(planned: &PlannedCall, id: String) -> Call {
+    Call {
+        id,
+        name: planned.function.clone(),
+        arguments: Arguments::Object { text: Value::Object(planned.arguments.clone()).to_string() },
+        arrival: Arrival::Native,
+    }
+}
+
+/// Reads of the files that are to change, for the oracle; none where the conversation opens with them.
+fn reads(case: &Case, tool: &dyn EditTool) -> Vec<Call> {
+    let base = case.final_base();
+    let Some(expected) = case.accepted_from(&base).into_iter().next() else {
+        return Vec::new();
+    };
+    base.changed_paths(&expected)
+        .iter()
+        .filter(|path| case.files.bytes(path).is_some() && !case.seen.contains_key(*path))
+        .enumerate()
+        .map(|(number, path)| as_call(&tool.read_call(path), format!("read{:05}", number + 1)))
+        .collect()
+}
+
+/// The calls that are still to be made, in the tool's own terms.
+fn solve(case: &Case, tool: &dyn EditTool, root: &Path, base: &Tree) -> Result<Vec<Call>, String> {
+    let current = snapshot::take(root).map_err(|error| format!("cannot read the workspace: {error}"))?;
+    let expected = case.accepted_from(base).into_iter().next().unwrap_or_default();
+    let calls = tool.express(&current, &expected)?;
+    Ok(calls.iter().enumerate().map(|(number, call)| as_call(call, format!("edit{:05}", number + 1))).collect())
+}
+
+/// From the first accepted tree to the actual one, every byte visible.
+fn difference(trees: &Trees) -> String {
+    let Some(expected) = trees.accepted.first() else {
+        return String::new();
+    };
+    let mut parts = Vec::new();
+    for path in expected.changed_paths(&trees.actual) {
+        let shown = visible::excerpt(&path, 120);
+        let part = match (expected.get(&path), trees.actual.get(&path)) {
+            (Some(Node::File { bytes: want, mode: wanted }), Some(Node::File { bytes: have, mode: had })) => {
+                let mode = if wanted == had { String::new() } else { format!(" (mode {had:04o} instead of {wanted:04o})") };
+                format!("{shown}{mode}\n{}", diff::unified(want, have, 2, DIFF_LINES, DIFF_WIDTH))
+            }
+            (None, Some(Node::File { bytes, .. })) => format!("{shown} should not be there\n{}", diff::unified(b"", bytes, 0, 6, DIFF_WIDTH)),
+            (Some(_), None) => format!("{shown} is missing"),
+            _ => format!("{shown} is of another kind"),
+        };
+        parts.push(part);
+        if parts.len() == 4 {
+            break;
+        }
+    }
+    parts.join("\n")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

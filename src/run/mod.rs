@@ -1,0 +1,14 @@
+//! Decides when: the plan, one conversation an attempt, concurrency, limits. Here, and only here, models meet tools.
+
+pub mod attempt;
+pub mod event;
+pub mod fingerprint;
+mod opening;
+pub mod plan;
+pub mod progress;
+pub mod schedule;
+pub mod settings;
+
+pub use event::{Consumer, Event, Finished};
+pub use plan::{Plan, Planned};
+pub use settings::{Prompt, RunSettings, StopAfter};

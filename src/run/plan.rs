@@ -1,0 +1,118 @@
+//! The matrix: models × tools × sets × cases × repeats, in one fixed order.
+
+use crate::case::Case;
+use crate::case::select::Selected;
+use crate::model::Model;
+use crate::model::recording::Key;
+use crate::record::CellPlan;
+use crate::tool::EditTool;
+
+use super::fingerprint;
+use super::settings::RunSettings;
+
+/// A model of the plan, with what is recorded of it.
+pub struct PlannedModel {
+    pub model: Box<dyn Model>,
+    /// Settings that its answers depend on: sampling, extra body fields.
+    pub settings: serde_json::Value,
+}
+
+/// Everything that will be tried.
+pub struct Plan<'a> {
+    pub models: &'a [PlannedModel],
+    pub tools: &'a [Box<dyn EditTool>],
+    pub selected: &'a [Selected<'a>],
+    pub settings: &'a RunSettings,
+    pub cells: Vec<Cell>,
+}
+
+/// One cell, as indexes into the plan.
+pub struct Cell {
+    pub plan: CellPlan,
+    model: usize,
+    tool: usize,
+    set: usize,
+}
+
+/// One attempt to be made.
+#[derive(Clone, Copy)]
+pub struct Planned<'a> {
+    /// Place in the order of the plan.
+    pub index: usize,
+    pub cell: &'a CellPlan,
+    pub model: &'a dyn Model,
+    pub tool: &'a dyn EditTool,
+    pub case: &'a Case,
+    pub repeat: usize,
+}
+
+impl Planned<'_> {
+    pub fn key(&self) -> Key {
+        Key {
+            tool: self.cell.tool.clone(),
+            prompt: self.cell.prompt.clone(),
+            set: self.cell.set.clone(),
+            case: self.case.id.clone(),
+            repeat: self.repeat,
+        }
+    }
+}
+
+impl<'a> Plan<'a> {
+    pub fn new(
+        models: &'a [PlannedModel],
+        tools: &'a [Box<dyn EditTool>],
+        selected: &'a [Selected<'a>],
+        settings: &'a RunSettings,
+    ) -> Self {
+        let mut cells = Vec::new();
+        for (model, planned) in models.iter().enumerate() {
+            for (tool, edit_tool) in tools.iter().enumerate() {
+                for (set, chosen) in selected.iter().enumerate() {
+                    let plan = CellPlan {
+                        model: planned.model.name().to_owned(),
+                        tool: edit_tool.name().to_owned(),
+                        set: chosen.set.name.clone(),
+                        subset: chosen.subset.clone(),
+                        prompt: settings.prompt.name().to_owned(),
+                        digest: chosen.digest(),
+                        conditions: fingerprint::conditions(planned, edit_tool.as_ref(), settings),
+                        narrowed: chosen.narrowed,
+                        cases: chosen.cases.len(),
+                        repeats: settings.repeat,
+                    };
+                    cells.push(Cell { plan, model, tool, set });
+                }
+            }
+        }
+        Plan { models, tools, selected, settings, cells }
+    }
+
+    /// How many attempts there are.
+    pub fn len(&self) -> usize {
+        self.cells.iter().map(|cell| cell.plan.attempts()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All attempts, in order.
+    pub fn attempts(&self) -> impl Iterator<Item = Planned<'_>> {
+        self.cells
+            .iter()
+            .flat_map(move |cell| {
+                let repeats = self.settings.repeat;
+                self.selected[cell.set].cases.iter().flat_map(move |case| (0..repeats).map(move |repeat| (cell, *case, repeat)))
+            })
+            .enumerate()
+            .map(|(index, (cell, case, repeat))| Planned {
+                index,
+                cell: &cell.plan,
+                model: self.models[cell.model].model.as_ref(),
+                tool: self.tools[cell.tool].as_ref(),
+                case,
+                repeat,
+            })
+    }
+}

@@ -1,0 +1,84 @@
+//! Runs the plan: so many attempts at once, events to the consumers, a clean end when interrupted.
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::attempt::{attempt, skipped};
+use super::event::{Consumer, Event};
+use super::plan::Plan;
+use crate::record::journal::JournalError;
+use crate::record::{Row, Totals};
+use crate::score::Skip;
+use crate::workspace::Workspaces;
+
+/// Makes every attempt of the plan. An interrupt stops new ones, a second one those in flight; what did not come to its
+/// end is told as skipped. A run in which nothing but errors came of the first attempts, of a kind that further ones
+/// would share, stops itself. Returns whether it was interrupted.
+///
+/// # Errors
+/// When a consumer cannot record what happened.
+pub async fn run(
+    plan: &Plan<'_>,
+    workspaces: &Workspaces,
+    consumers: &mut [&mut dyn Consumer],
+    interrupts: &mut UnboundedReceiver<()>,
+    allowed_errors: usize,
+) -> Result<bool, JournalError> {
+    let mut tell = |event: &Event<'_>| consumers.iter_mut().try_for_each(|consumer| consumer.take(event));
+    let mut waiting = plan.attempts();
+    let mut flying = FuturesUnordered::new();
+    let mut ended = vec![false; plan.len()];
+    let mut interrupted = false;
+    let mut stopped = None;
+    let mut totals = Totals::default();
+    loop {
+        while !interrupted && stopped.is_none() && flying.len() < plan.settings.concurrency.max(1) {
+            let Some(planned) = waiting.next() else {
+                break;
+            };
+            tell(&Event::Started { set: &planned.cell.set, case: &planned.case.id })?;
+            flying.push(attempt(planned, plan.settings, workspaces));
+        }
+        tokio::select! {
+            biased;
+            Some(()) = interrupts.recv() => {
+                if interrupted {
+                    break;
+                }
+                interrupted = true;
+            }
+            finished = flying.next() => match finished {
+                Some(finished) => {
+                    if let Some(ended) = ended.get_mut(finished.index) {
+                        *ended = true;
+                    }
+                    tell(&Event::Finished(&finished))?;
+                    totals.add(finished.row.verdict, finished.row.harm);
+                    if is_hopeless(&totals, &finished.row, allowed_errors) {
+                        stopped = finished.row.error;
+                    }
+                }
+                None => break,
+            },
+        }
+        // Stand-ins never wait, and signals need a turn as well.
+        tokio::task::yield_now().await;
+    }
+    drop(flying);
+    let (skip, why) = match &stopped {
+        _ if interrupted => (Skip::Interrupted, "the run was interrupted".to_owned()),
+        Some(why) => (Skip::Stopped, format!("the run stopped, since nothing but errors came of it: {why}")),
+        None => return Ok(false),
+    };
+    for planned in plan.attempts().filter(|planned| !ended.get(planned.index).is_some_and(|ended| *ended)) {
+        tell(&Event::Finished(&skipped(planned, plan.settings, skip, &why)))?;
+    }
+    Ok(interrupted)
+}
+
+/// Nothing was judged so far, more errors came than are allowed, and the last one is of a kind that does not pass.
+fn is_hopeless(totals: &Totals, last: &Row, allowed_errors: usize) -> bool {
+    let lasting = ["error.auth", "error.request", "error.network", "error.template", "error.recording"].contains(&last.class.as_str());
+    lasting && totals.errors > allowed_errors && totals.passed + totals.failed == 0
+}

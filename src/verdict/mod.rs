@@ -1,0 +1,5 @@
+//! From counts to judgement: intervals, floors, the gate. Pure, but for reading and writing the floors file.
+
+pub mod floor;
+pub mod gate;
+pub mod interval;
