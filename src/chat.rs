@@ -56,10 +56,7 @@ impl Arguments {
         }
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(_) => Arguments::Object { text: text.to_owned() },
-            Err(error) => Arguments::Malformed {
-                text: text.to_owned(),
-                error: error.to_string(),
-            },
+            Err(error) => Arguments::Malformed { text: text.to_owned(), error: error.to_string() },
         }
     }
 
@@ -147,12 +144,7 @@ impl Usage {
     }
 
     /// The neutral element of [`Usage::plus`].
-    pub const ZERO: Usage = Usage {
-        input: Some(0),
-        output: Some(0),
-        cached: Some(0),
-        total: Some(0),
-    };
+    pub const ZERO: Usage = Usage { input: Some(0), output: Some(0), cached: Some(0), total: Some(0) };
 }
 
 /// One answer of a model.
@@ -231,9 +223,8 @@ mod tests {
 
     #[test]
     fn ids_do_not_change_a_digest_and_texts_do() {
-        let tool = |id: &str, text: &str| {
-            vec![Message::Tool { id: id.into(), name: "read_file".into(), text: text.into() }]
-        };
+        let tool =
+            |id: &str, text: &str| vec![Message::Tool { id: id.into(), name: "read_file".into(), text: text.into() }];
         assert_eq!(digest(&[], &tool("a", "x")), digest(&[], &tool("b", "x")));
         assert_ne!(digest(&[], &tool("a", "x")), digest(&[], &tool("a", "y")));
     }

@@ -44,6 +44,7 @@ pub struct RunConfig {
     pub timeout: Option<f64>,
     pub request_timeout: Option<f64>,
     pub max_retries: Option<usize>,
+    pub retry_wait: Option<f64>,
     pub fail_on_error: Option<Value>,
     pub prompt: Option<Prompt>,
     pub text_calls: Option<TextCalls>,
@@ -89,7 +90,9 @@ impl Config {
         let path = named.unwrap_or(Path::new(DEFAULT_FILE));
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Config::default());
+            }
             Err(error) => return Err(ConfigError::Unreadable { path: path.to_owned(), reason: error.to_string() }),
         };
         Self::parse(path, &text)

@@ -1,12 +1,14 @@
 //! The catalogue's `classify` vectors, and more of their kind.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use editgate::case::tree::DEFAULT_MODE;
 use editgate::case::{Node, Tree};
 use editgate::score::{CallSeen, End, ErrorClass, Evidence, Limit, classify};
 use serde_json::Value;
 
 fn file(entry: &Value) -> (String, Node) {
-    let bytes = entry["content"].as_str().expect("text").as_bytes().to_vec();
+    let bytes = entry["content"].as_str().expect("text").as_bytes().into();
     (entry["path"].as_str().expect("path").to_owned(), Node::File { bytes, mode: DEFAULT_MODE })
 }
 
@@ -40,7 +42,8 @@ fn classify_vectors_hold() {
         }
         ran += 1;
         let before = changed(&Tree::default(), &vector["files"]);
-        let accepted: Vec<Tree> = request["accepted"].as_array().expect("list").iter().map(|each| changed(&before, each)).collect();
+        let accepted: Vec<Tree> =
+            request["accepted"].as_array().expect("list").iter().map(|each| changed(&before, each)).collect();
         let actual = changed(&before, &request["after"]);
         let calls: Vec<CallSeen> = request["calls"]
             .as_array()
@@ -78,7 +81,8 @@ fn classify_vectors_hold() {
 
 /// Class and flags of `before` → `actual` where `expected` was wanted, with one successful edit call.
 fn judged(before: &[u8], expected: &[u8], actual: &[u8]) -> (String, Vec<String>) {
-    let tree = |bytes: &[u8]| Tree::from_iter([("f".to_owned(), Node::File { bytes: bytes.to_vec(), mode: DEFAULT_MODE })]);
+    let tree =
+        |bytes: &[u8]| Tree::from_iter([("f".to_owned(), Node::File { bytes: bytes.into(), mode: DEFAULT_MODE })]);
     let score = classify(&Evidence {
         before: &tree(before),
         accepted: &[tree(expected)],
@@ -88,13 +92,17 @@ fn judged(before: &[u8], expected: &[u8], actual: &[u8]) -> (String, Vec<String>
         text_call: false,
         declined: false,
     });
-    let flags = score.diagnosis.iter().map(|flag| serde_json::to_value(flag).expect("name").as_str().expect("text").to_owned());
+    let flags =
+        score.diagnosis.iter().map(|flag| serde_json::to_value(flag).expect("name").as_str().expect("text").to_owned());
     (score.class.name(), flags.collect())
 }
 
+/// Before, expected, actual, class, flags.
+type Judged<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a str, &'a [&'a str]);
+
 #[test]
 fn every_wrong_class_is_reached() {
-    let table: [(&[u8], &[u8], &[u8], &str, &[&str]); 14] = [
+    let table: [Judged<'_>; 14] = [
         (b"a\nb\nc\n", b"a\nB\nc\n", b"a\nB \nc\n", "fail.wrong.trailing_whitespace", &["trailing_whitespace"]),
         (b"a\nb\nc\n", b"a\nB\nc\n", b"a\nB\nc", "fail.wrong.final_newline", &["collateral", "final_newline"]),
         (b"a\nb", b"a\nB", b"a\nB\n", "fail.wrong.final_newline", &["final_newline"]),
@@ -111,13 +119,17 @@ fn every_wrong_class_is_reached() {
         (b"a\r\nb\r\n", b"a\r\nB\r\n", b"a\r\nX\n", "fail.wrong.content", &["content", "eol"]),
     ];
     for (before, expected, actual, class, flags) in table {
-        assert_eq!(judged(before, expected, actual), (class.to_owned(), flags.iter().map(|flag| (*flag).to_owned()).collect()), "{class}");
+        assert_eq!(
+            judged(before, expected, actual),
+            (class.to_owned(), flags.iter().map(|flag| (*flag).to_owned()).collect()),
+            "{class}"
+        );
     }
 }
 
 #[test]
 fn a_mode_alone_is_meta_and_a_relaxation_is_only_told() {
-    let file = |bytes: &[u8], mode| Tree::from_iter([("f".to_owned(), Node::File { bytes: bytes.to_vec(), mode })]);
+    let file = |bytes: &[u8], mode| Tree::from_iter([("f".to_owned(), Node::File { bytes: bytes.into(), mode })]);
     let (before, expected) = (file(b"a\r\nz", 0o755), file(b"b\r\nz", 0o755));
     let judge = |actual: &Tree| {
         classify(&Evidence {

@@ -1,8 +1,10 @@
 //! Reads case sets from a file or a directory, and proves that each says what it must.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use walkdir::WalkDir;
@@ -31,7 +33,7 @@ pub fn load(path: &Path) -> Result<Vec<CaseSet>, CaseError> {
         return Err(missing("no case set here: there is no .json file under this directory".to_owned()));
     }
     let inside = directory.join("fixtures");
-    let fixtures = if inside.is_dir() { inside } else { directory.join("..").join("fixtures") };
+    let fixtures = Fixtures::new(if inside.is_dir() { inside } else { directory.join("..").join("fixtures") });
     let mut sets: Vec<CaseSet> = Vec::new();
     for file in files {
         let bytes = fs::read(&file).map_err(|error| CaseError {
@@ -50,6 +52,29 @@ pub fn load(path: &Path) -> Result<Vec<CaseSet>, CaseError> {
         sets.push(set);
     }
     Ok(sets)
+}
+
+/// The directory of fixtures; each is read once, however many cases start from it.
+#[derive(Debug)]
+pub struct Fixtures {
+    root: PathBuf,
+    read: RefCell<HashMap<String, Arc<[u8]>>>,
+}
+
+impl Fixtures {
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Fixtures { root: root.into(), read: RefCell::default() }
+    }
+
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        if let Some(bytes) = self.read.borrow().get(path) {
+            return Ok(Arc::clone(bytes));
+        }
+        let file = self.root.join(path);
+        let bytes: Arc<[u8]> = fs::read(&file).map_err(|error| format!("fixture {}: {error}", file.display()))?.into();
+        self.read.borrow_mut().insert(path.to_owned(), Arc::clone(&bytes));
+        Ok(bytes)
+    }
 }
 
 fn set_files(directory: &Path) -> Result<Vec<PathBuf>, CaseError> {
@@ -75,7 +100,7 @@ fn set_files(directory: &Path) -> Result<Vec<PathBuf>, CaseError> {
 ///
 /// # Errors
 /// See [`load`].
-pub fn parse(file: &Path, bytes: &[u8], fixtures: &Path) -> Result<CaseSet, CaseError> {
+pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> Result<CaseSet, CaseError> {
     let (bytes, _) = without_bom(bytes);
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -91,7 +116,9 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Path) -> Result<CaseSet, Case
     let source = Source { file, text };
     let set: SetFile<'_> = source.read(text, 0, "")?;
     if set.schema != SCHEMA {
-        return Err(source.error(0, format!("schema {} is not known here; this version reads schema {SCHEMA}", set.schema)));
+        return Err(
+            source.error(0, format!("schema {} is not known here; this version reads schema {SCHEMA}", set.schema))
+        );
     }
     if set.set.trim().is_empty() {
         return Err(source.error(0, "the set has no name".to_owned()));
@@ -107,7 +134,10 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Path) -> Result<CaseSet, Case
         let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         let entry: CaseEntry = source.read(raw, offset, &format!("cases[{index}]."))?;
         if !ids.insert(entry.id.clone()) {
-            return Err(source.error(offset, format!("duplicate id `{}`; ids name cases in results, so each is used once", entry.id)));
+            return Err(source.error(
+                offset,
+                format!("duplicate id `{}`; ids name cases in results, so each is used once", entry.id),
+            ));
         }
         let id = entry.id.clone();
         cases.push(build(entry, fixtures).map_err(|message| source.error(offset, format!("case `{id}`: {message}")))?);
@@ -127,13 +157,7 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Path) -> Result<CaseSet, Case
             return Err(source.error(at, format!("subset `{name}` is empty")));
         }
     }
-    Ok(CaseSet {
-        name: set.set,
-        about: set.about,
-        file: file.to_owned(),
-        subsets: set.subsets.0,
-        cases,
-    })
+    Ok(CaseSet { name: set.set, about: set.about, file: file.to_owned(), subsets: set.subsets.0, cases })
 }
 
 struct Source<'a> {
@@ -143,11 +167,7 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn error(&self, offset: usize, message: String) -> CaseError {
-        CaseError {
-            file: self.file.to_owned(),
-            position: Some(position_of(self.text, offset)),
-            message,
-        }
+        CaseError { file: self.file.to_owned(), position: Some(position_of(self.text, offset)), message }
     }
 
     /// Parses a part of the text that begins at `offset`; errors count lines from the start of the file.
@@ -185,8 +205,11 @@ fn position_of(text: &str, offset: usize) -> (usize, usize) {
     (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
 }
 
-fn build(entry: CaseEntry, fixtures: &Path) -> Result<Case, String> {
-    if entry.id.is_empty() || !entry.id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) || entry.id.starts_with('.') {
+fn build(entry: CaseEntry, fixtures: &Fixtures) -> Result<Case, String> {
+    if entry.id.is_empty()
+        || !entry.id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        || entry.id.starts_with('.')
+    {
         return Err("an id is made of letters, digits, `-`, `_` and `.`".to_owned());
     }
     if entry.task.trim().is_empty() {
@@ -250,7 +273,12 @@ fn prove(case: &Case) -> Result<(), String> {
             }
         }
     }
-    if case.accepted.len() == 1 && case.accepted[0].is_empty() && case.then.is_empty() && case.seen.is_empty() && case.target.is_none() {
+    if case.accepted.len() == 1
+        && case.accepted[0].is_empty()
+        && case.then.is_empty()
+        && case.seen.is_empty()
+        && case.target.is_none()
+    {
         return Err("`expect` is empty, so doing nothing would pass".to_owned());
     }
     if let Some(target) = &case.target {
@@ -268,7 +296,11 @@ fn prove(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-fn nodes(entries: BTreeMap<String, Content>, what: &str, fixtures: &Path) -> Result<BTreeMap<String, Node>, String> {
+fn nodes(
+    entries: BTreeMap<String, Content>,
+    what: &str,
+    fixtures: &Fixtures,
+) -> Result<BTreeMap<String, Node>, String> {
     entries
         .into_iter()
         .map(|(path, content)| {
@@ -278,7 +310,10 @@ fn nodes(entries: BTreeMap<String, Content>, what: &str, fixtures: &Path) -> Res
         .collect()
 }
 
-fn changes(entries: BTreeMap<String, Option<Content>>, fixtures: &Path) -> Result<BTreeMap<String, Option<Node>>, String> {
+fn changes(
+    entries: BTreeMap<String, Option<Content>>,
+    fixtures: &Fixtures,
+) -> Result<BTreeMap<String, Option<Node>>, String> {
     entries
         .into_iter()
         .map(|(path, content)| {
@@ -296,7 +331,7 @@ fn check_path(path: &str) -> Result<(), String> {
     if plain { Ok(()) } else { Err("a path is relative, with `/` between names, and without `.` or `..`".to_owned()) }
 }
 
-fn node(content: Content, fixtures: &Path) -> Result<Node, String> {
+fn node(content: Content, fixtures: &Fixtures) -> Result<Node, String> {
     let mode = match &content.mode {
         None => None,
         Some(text) => Some(
@@ -306,16 +341,15 @@ fn node(content: Content, fixtures: &Path) -> Result<Node, String> {
                 .ok_or_else(|| format!("mode `{text}` is not octal permission bits such as \"0755\""))?,
         ),
     };
-    let bytes = match (content.text, content.fixture, content.base64, content.symlink) {
-        (Some(text), None, None, None) => text.into_bytes(),
+    let bytes: Arc<[u8]> = match (content.text, content.fixture, content.base64, content.symlink) {
+        (Some(text), None, None, None) => text.into_bytes().into(),
         (None, Some(path), None, None) => {
             check_path(&path).map_err(|message| format!("fixture `{path}`: {message}"))?;
-            let file = fixtures.join(&path);
-            fs::read(&file).map_err(|error| format!("fixture {}: {error}", file.display()))?
+            fixtures.read(&path)?
         }
-        (None, None, Some(text), None) => base64::engine::general_purpose::STANDARD
-            .decode(&text)
-            .map_err(|error| format!("base64: {error}"))?,
+        (None, None, Some(text), None) => {
+            base64::engine::general_purpose::STANDARD.decode(&text).map_err(|error| format!("base64: {error}"))?.into()
+        }
         (None, None, None, Some(target)) if mode.is_none() => return Ok(Node::Symlink { target }),
         (None, None, None, Some(_)) => return Err("a symlink has no mode".to_owned()),
         _ => return Err("exactly one of `text`, `fixture`, `base64` and `symlink` says what is in it".to_owned()),
@@ -328,11 +362,13 @@ mod tests {
     use super::*;
 
     fn load_text(text: &str) -> Result<CaseSet, String> {
-        parse(Path::new("set.json"), text.as_bytes(), Path::new("nowhere")).map_err(|error| error.to_string())
+        parse(Path::new("set.json"), text.as_bytes(), &Fixtures::new("nowhere")).map_err(|error| error.to_string())
     }
 
     fn with_case(case: &str) -> String {
-        format!("{{\"schema\": 1, \"set\": \"s\", \"about\": \"x\",\n \"subsets\": {{}},\n \"cases\": [\n  {case}\n ]}}")
+        format!(
+            "{{\"schema\": 1, \"set\": \"s\", \"about\": \"x\",\n \"subsets\": {{}},\n \"cases\": [\n  {case}\n ]}}"
+        )
     }
 
     const GOOD: &str = r#"{"id": "a", "tags": [], "files": {"f.txt": {"text": "one\n"}}, "task": "Do.", "expect": {"f.txt": {"text": "two\n"}}}"#;
@@ -363,9 +399,15 @@ mod tests {
         bad(&GOOD.replace("\"files\": {", "\"files\": {\"f.txt\": {\"text\": \"\"}, "), "duplicate key `f.txt`");
         bad(&GOOD.replace("\"expect\"", "\"expect_any\": [], \"expect\""), "exclude each other");
         bad(&GOOD.replace("\"task\": \"Do.\", ", ""), "missing field `task`");
-        bad(&GOOD.replace("\"expect\": {\"f.txt\": {\"text\": \"two\\n\"}}", "\"expect\": {}"), "doing nothing would pass");
         bad(
-            &GOOD.replace("\"expect\"", "\"target\": {\"path\": \"f.txt\", \"line\": 2, \"content\": \"x\"}, \"expect\""),
+            &GOOD.replace("\"expect\": {\"f.txt\": {\"text\": \"two\\n\"}}", "\"expect\": {}"),
+            "doing nothing would pass",
+        );
+        bad(
+            &GOOD.replace(
+                "\"expect\"",
+                "\"target\": {\"path\": \"f.txt\", \"line\": 2, \"content\": \"x\"}, \"expect\"",
+            ),
             "`f.txt` has 1 lines",
         );
     }
@@ -377,15 +419,23 @@ mod tests {
             load_text(&with_case(&twice)).unwrap_err(),
             "set.json:5:3: duplicate id `a`; ids name cases in results, so each is used once"
         );
-        assert!(load_text("{\"schema\": 1, \"set\": \"s\", \"about\": \"\", \"cases\": []}").unwrap_err().contains("no case"));
-        assert!(load_text("{\"schema\": 2, \"set\": \"s\", \"about\": \"\", \"cases\": []}").unwrap_err().contains("schema 2"));
+        assert!(
+            load_text("{\"schema\": 1, \"set\": \"s\", \"about\": \"\", \"cases\": []}")
+                .unwrap_err()
+                .contains("no case")
+        );
+        assert!(
+            load_text("{\"schema\": 2, \"set\": \"s\", \"about\": \"\", \"cases\": []}")
+                .unwrap_err()
+                .contains("schema 2")
+        );
         assert!(load_text("{\"schema\": 1,\n \"set\": }").unwrap_err().starts_with("set.json:2:9: "));
         let subset = with_case(GOOD).replace("\"subsets\": {}", "\"subsets\": {\"release\": [\"b\"]}");
         assert_eq!(
             load_text(&subset).unwrap_err(),
             "set.json:2:14: subset `release` names `b`, and the set has no such case"
         );
-        let latin = parse(Path::new("set.json"), b"{\n \"set\": \"\xE9\"}", Path::new(".")).unwrap_err();
+        let latin = parse(Path::new("set.json"), b"{\n \"set\": \"\xE9\"}", &Fixtures::new(".")).unwrap_err();
         assert_eq!(latin.position, Some((2, 10)));
         assert!(latin.message.starts_with("not UTF-8"));
     }

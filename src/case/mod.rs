@@ -8,6 +8,7 @@ pub mod tree;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -32,7 +33,7 @@ pub struct Case {
     pub task: String,
     pub files: Tree,
     /// What the model read earlier, by path.
-    pub seen: BTreeMap<String, Vec<u8>>,
+    pub seen: BTreeMap<String, Arc<[u8]>>,
     pub then: Vec<Rewrite>,
     /// One entry an acceptable outcome: changes to the files as the harness left them. `None` = deleted.
     pub accepted: Vec<BTreeMap<String, Option<Node>>>,

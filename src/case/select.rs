@@ -63,7 +63,11 @@ pub fn select<'a>(sets: &'a [CaseSet], selection: &Selection) -> Result<Vec<Sele
     if let Some(subset) = &selection.subset {
         let lacking = |set: &&&CaseSet| !set.subsets.contains_key(subset);
         // Of sets named one by one each must have the subset; otherwise sets without it stay out.
-        let bad = if selection.sets.is_empty() { sets.iter().all(|set| lacking(&set)) } else { sets.iter().any(|set| lacking(&set)) };
+        let bad = if selection.sets.is_empty() {
+            sets.iter().all(|set| lacking(&set))
+        } else {
+            sets.iter().any(|set| lacking(&set))
+        };
         if bad {
             let mut known: Vec<String> = sets.iter().flat_map(|set| set.subsets.keys().cloned()).collect();
             known.sort();
@@ -154,7 +158,11 @@ mod tests {
             name: name.to_owned(),
             about: String::new(),
             file: "x.json".into(),
-            subsets: if release.is_empty() { BTreeMap::new() } else { BTreeMap::from([("release".to_owned(), release)]) },
+            subsets: if release.is_empty() {
+                BTreeMap::new()
+            } else {
+                BTreeMap::from([("release".to_owned(), release)])
+            },
             cases: ids.iter().map(case).collect(),
         }
     }

@@ -1,6 +1,7 @@
 //! A directory tree as a value: contents, modes, links. What cases start from, expect, and are compared by.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -10,8 +11,14 @@ pub const DEFAULT_MODE: u32 = 0o644;
 /// A node of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
-    File { bytes: Vec<u8>, mode: u32 },
-    Symlink { target: String },
+    /// Contents are shared: a tree is cloned for every attempt, and a fixture may serve a thousand cases.
+    File {
+        bytes: Arc<[u8]>,
+        mode: u32,
+    },
+    Symlink {
+        target: String,
+    },
     Directory,
     /// A device, socket or pipe: never equal to anything a case can hold.
     Other,
@@ -72,11 +79,7 @@ impl Tree {
         let mut paths: Vec<&String> = self.nodes.keys().chain(other.nodes.keys()).collect();
         paths.sort();
         paths.dedup();
-        paths
-            .into_iter()
-            .filter(|path| self.nodes.get(*path) != other.nodes.get(*path))
-            .cloned()
-            .collect()
+        paths.into_iter().filter(|path| self.nodes.get(*path) != other.nodes.get(*path)).cloned().collect()
     }
 
     /// SHA-256 over all nodes, as hexadecimal.
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> Node {
-        Node::File { bytes: text.into(), mode: DEFAULT_MODE }
+        Node::File { bytes: text.as_bytes().into(), mode: DEFAULT_MODE }
     }
 
     #[test]
@@ -151,7 +154,7 @@ mod tests {
         let all = [
             digest(file("x")),
             digest(file("y")),
-            digest(Node::File { bytes: b"x".to_vec(), mode: 0o755 }),
+            digest(Node::File { bytes: b"x"[..].into(), mode: 0o755 }),
             digest(Node::Symlink { target: "x".into() }),
             digest(Node::Directory),
             Tree::default().digest(),

@@ -106,7 +106,8 @@ fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
 fn set_tables(selected: &[Selected<'_>]) -> String {
     let mut rows = vec![["set", "cases", "subsets", "formats", "digest", "about"].map(str::to_owned).to_vec()];
     for chosen in selected {
-        let subsets: Vec<String> = chosen.set.subsets.iter().map(|(name, ids)| format!("{name} {}", ids.len())).collect();
+        let subsets: Vec<String> =
+            chosen.set.subsets.iter().map(|(name, ids)| format!("{name} {}", ids.len())).collect();
         rows.push(vec![
             chosen.set.name.clone(),
             chosen.cases.len().to_string(),
@@ -123,7 +124,9 @@ fn set_tables(selected: &[Selected<'_>]) -> String {
         for tag in chosen.cases.iter().flat_map(|case| &case.tags) {
             *tags.entry(tag).or_default() += 1;
         }
-        rows.extend(tags.into_iter().map(|(tag, count)| vec![chosen.set.name.clone(), tag.to_owned(), count.to_string()]));
+        rows.extend(
+            tags.into_iter().map(|(tag, count)| vec![chosen.set.name.clone(), tag.to_owned(), count.to_string()]),
+        );
     }
     text.push('\n');
     text.push_str(&output::table(rows));
@@ -143,7 +146,12 @@ fn case_table(selected: &[Selected<'_>]) -> String {
     let mut rows = vec![["set", "case", "tags", "task"].map(str::to_owned).to_vec()];
     for chosen in selected {
         for case in &chosen.cases {
-            rows.push(vec![chosen.set.name.clone(), case.id.clone(), case.tags.join(", "), visible::excerpt(&case.task, 90)]);
+            rows.push(vec![
+                chosen.set.name.clone(),
+                case.id.clone(),
+                case.tags.join(", "),
+                visible::excerpt(&case.task, 90),
+            ]);
         }
     }
     output::table(rows)
@@ -163,13 +171,16 @@ fn show(flags: &CaseFlags) -> Result<Exit, Failure> {
 }
 
 fn case_page(set: &CaseSet, case: &Case) -> String {
-    let mut text = format!("{} / {}\ntags: {}\ntask: {}\n", set.name, case.id, case.tags.join(", "), visible::inert(&case.task));
+    let mut text =
+        format!("{} / {}\ntags: {}\ntask: {}\n", set.name, case.id, case.tags.join(", "), visible::inert(&case.task));
     for (path, bytes) in &case.seen {
         text.push_str(&format!("\nseen earlier: {path}\n{}", numbered(bytes)));
     }
     for (path, node) in case.files.iter() {
         match node {
-            Node::File { bytes, mode } => text.push_str(&format!("\nfile: {path} (mode {mode:04o})\n{}", numbered(bytes))),
+            Node::File { bytes, mode } => {
+                text.push_str(&format!("\nfile: {path} (mode {mode:04o})\n{}", numbered(bytes)))
+            }
             Node::Symlink { target } => text.push_str(&format!("\nlink: {path} -> {target}\n")),
             Node::Directory | Node::Other => {}
         }
@@ -177,7 +188,12 @@ fn case_page(set: &CaseSet, case: &Case) -> String {
     for rewrite in &case.then {
         for (path, node) in &rewrite.files {
             if let Node::File { bytes, .. } = node {
-                text.push_str(&format!("\nafter {} {}: {path} becomes\n{}", rewrite.after.name(), rewrite.nth, numbered(bytes)));
+                text.push_str(&format!(
+                    "\nafter {} {}: {path} becomes\n{}",
+                    rewrite.after.name(),
+                    rewrite.nth,
+                    numbered(bytes)
+                ));
             }
         }
     }
@@ -201,5 +217,8 @@ fn case_page(set: &CaseSet, case: &Case) -> String {
 }
 
 fn numbered(bytes: &[u8]) -> String {
-    lines(bytes, LineModel::Lm3).enumerate().map(|(index, line)| format!("{:>4}  {}\n", index + 1, visible::line(&line))).collect()
+    lines(bytes, LineModel::Lm3)
+        .enumerate()
+        .map(|(index, line)| format!("{:>4}  {}\n", index + 1, visible::line(&line)))
+        .collect()
 }

@@ -87,7 +87,8 @@ pub(super) fn report(flags: &ReportFlags) -> Result<Exit, Failure> {
 /// A gate needs its floors; a report shows them where they are.
 fn load_all(flags: &GateFlags, needed: bool) -> Result<(RunRecord, Option<Floors>, Allowance), Failure> {
     let record = load::load(&flags.run).map_err(Failure::usage)?;
-    let floors = if needed || flags.floors.exists() { Some(Floors::load(&flags.floors).map_err(Failure::usage)?) } else { None };
+    let floors =
+        if needed || flags.floors.exists() { Some(Floors::load(&flags.floors).map_err(Failure::usage)?) } else { None };
     let allowance = Allowance::parse(&flags.fail_on_error)
         .map_err(|reason| Failure::usage(anyhow!("--fail-on-error {}: {reason}", flags.fail_on_error)))?;
     Ok((record, floors, allowance))
@@ -102,7 +103,8 @@ pub(super) fn floors(command: &FloorsCommand) -> Result<Exit, Failure> {
 
 fn show(path: &Path) -> Result<Exit, Failure> {
     let floors = Floors::load(path).map_err(Failure::usage)?;
-    let mut rows = vec![["model", "tool", "set", "prompt", "floor", "of", "method", "cases"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["model", "tool", "set", "prompt", "floor", "of", "method", "cases"].map(str::to_owned).to_vec()];
     for floor in &floors.floors {
         rows.push(vec![
             floor.model.clone(),
@@ -122,17 +124,26 @@ fn show(path: &Path) -> Result<Exit, Failure> {
 fn set(run: &Path, path: &Path) -> Result<Exit, Failure> {
     let record = load::load(run).map_err(Failure::usage)?;
     if record.run.status != Status::Complete {
-        return Err(Failure::new(Exit::Incomplete, anyhow!("{}: the run is not complete, and a floor needs a whole one", run.display())));
+        return Err(Failure::new(
+            Exit::Incomplete,
+            anyhow!("{}: the run is not complete, and a floor needs a whole one", run.display()),
+        ));
     }
     let mut floors = if path.exists() { Floors::load(path).map_err(Failure::usage)? } else { Floors::default() };
     let summary = Summary::new(&record.run, &record.rows, None, Allowance::Count(0)).map_err(Failure::usage)?;
     let mut rows = vec![["cell", "floor", "of"].map(str::to_owned).to_vec()];
     for cell in &summary.cells {
         if let Judgement::Incomplete { why } = &cell.judgement {
-            return Err(Failure::new(Exit::Incomplete, anyhow!("{}: {why}; a floor needs a whole cell", cell.plan.title())));
+            return Err(Failure::new(
+                Exit::Incomplete,
+                anyhow!("{}: {why}; a floor needs a whole cell", cell.plan.title()),
+            ));
         }
         if cell.plan.narrowed {
-            return Err(Failure::usage(anyhow!("{}: a filter left cases out, and a floor speaks of a whole set or subset", cell.plan.title())));
+            return Err(Failure::usage(anyhow!(
+                "{}: a filter left cases out, and a floor speaks of a whole set or subset",
+                cell.plan.title()
+            )));
         }
         floors.set(Floor {
             model: cell.plan.model.clone(),

@@ -8,12 +8,12 @@ use secrecy::SecretString;
 
 use super::{Exit, Failure, output};
 use crate::config::{Config, ModelConfig, RunConfig};
+use crate::model::Sampling;
 use crate::model::builtin::Builtin;
 use crate::model::http::Policy;
 use crate::model::open::{self, ServerSettings, Spec};
 use crate::model::provider::PROVIDERS;
 use crate::model::recording::{Conditions, Recording};
-use crate::model::Sampling;
 use crate::record::Source;
 use crate::run::plan::PlannedModel;
 
@@ -47,6 +47,9 @@ pub(super) struct ModelFlags {
     /// Retries of a request after an infrastructure error [default: 2]
     #[arg(long, value_name = "N", env = "EDITGATE_MAX_RETRIES")]
     max_retries: Option<usize>,
+    /// Seconds before the first retry; later ones double, and a server may ask for more [default: 1]
+    #[arg(long, value_name = "SECONDS", env = "EDITGATE_RETRY_WAIT")]
+    retry_wait: Option<f64>,
 }
 
 /// A model ready to be planned.
@@ -67,14 +70,20 @@ pub(super) fn main(command: ModelsCommand) -> Result<Exit, Failure> {
     let ModelsCommand::List = command;
     let mut rows = vec![["spec", "address", "key", "what"].map(str::to_owned).to_vec()];
     for provider in &PROVIDERS {
-        let key = if provider.needs_key { provider.key_env.to_owned() } else { format!("{} (optional)", provider.key_env) };
+        let key =
+            if provider.needs_key { provider.key_env.to_owned() } else { format!("{} (optional)", provider.key_env) };
         rows.push(vec![format!("{}/ID", provider.name), provider.base_url.to_owned(), key, provider.about.to_owned()]);
     }
     let words = ["makes each case's edit itself", "calls nothing", "sends hostile and malformed calls"];
     for (builtin, what) in Builtin::ALL.into_iter().zip(words) {
         rows.push(vec![format!("builtin/{}", builtin.id()), "–".to_owned(), "–".to_owned(), what.to_owned()]);
     }
-    rows.push(vec!["replay/DIR".to_owned(), "–".to_owned(), "–".to_owned(), "a recording, made with run --record".to_owned()]);
+    rows.push(vec![
+        "replay/DIR".to_owned(),
+        "–".to_owned(),
+        "–".to_owned(),
+        "a recording, made with run --record".to_owned(),
+    ]);
     output::data(&output::table(rows))?;
     Ok(Exit::Passed)
 }
@@ -90,12 +99,19 @@ pub(super) fn open(name: &str, flags: &ModelFlags, config: &Config, connections:
     let spec = named.map_or(name, |model| &model.spec);
     let planned = |(model, settings)| PlannedModel { model, settings };
     match Spec::parse(spec).map_err(Failure::usage)? {
-        Spec::Builtin(builtin) => Ok(Opened { planned: planned(open::builtin(builtin)), source: None, conditions: None }),
+        Spec::Builtin(builtin) => {
+            Ok(Opened { planned: planned(open::builtin(builtin)), source: None, conditions: None })
+        }
         Spec::Replay(path) => {
             let recording = Recording::load(&path).map_err(Failure::usage)?;
             let header = recording.header.clone();
-            let source = Source { recording: path.display().to_string(), model: header.model, recorded: header.recorded };
-            Ok(Opened { planned: planned(open::replay(recording)), source: Some(source), conditions: Some(header.conditions) })
+            let source =
+                Source { recording: path.display().to_string(), model: header.model, recorded: header.recorded };
+            Ok(Opened {
+                planned: planned(open::replay(recording)),
+                source: Some(source),
+                conditions: Some(header.conditions),
+            })
         }
         Spec::Server { provider, id } => {
             let named = named.cloned().unwrap_or(ModelConfig {
@@ -112,8 +128,8 @@ pub(super) fn open(name: &str, flags: &ModelFlags, config: &Config, connections:
             let key = key(spec, key_env.as_deref(), provider.key_env, provider.needs_key && base_url.is_none())?;
             let mut extra = named.extra;
             if let Some(text) = &flags.extra_body {
-                let more: serde_json::Map<String, serde_json::Value> =
-                    serde_json::from_str(text).map_err(|error| Failure::usage(anyhow!("--extra-body is not a JSON object: {error}")))?;
+                let more: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
+                    .map_err(|error| Failure::usage(anyhow!("--extra-body is not a JSON object: {error}")))?;
                 extra.extend(more);
             }
             let (run, default, policy) = (&config.run, Sampling::default(), Policy::default());
@@ -127,8 +143,13 @@ pub(super) fn open(name: &str, flags: &ModelFlags, config: &Config, connections:
                 },
                 extra,
                 policy: Policy {
-                    request_timeout: seconds("request-timeout", flags.request_timeout.or(run.request_timeout), policy.request_timeout)?,
+                    request_timeout: seconds(
+                        "request-timeout",
+                        flags.request_timeout.or(run.request_timeout),
+                        policy.request_timeout,
+                    )?,
                     max_retries: flags.max_retries.or(run.max_retries).unwrap_or(policy.max_retries),
+                    first_wait: seconds("retry-wait", flags.retry_wait.or(run.retry_wait), policy.first_wait)?,
                     ..policy
                 },
                 connections,
@@ -144,9 +165,9 @@ fn key(spec: &str, named: Option<&str>, usual: &str, needed: bool) -> Result<Opt
     let variable = named.unwrap_or(usual);
     match std::env::var(variable) {
         Ok(key) if !key.trim().is_empty() => Ok(Some(SecretString::from(key.trim().to_owned()))),
-        _ if named.is_some() || needed => {
-            Err(Failure::usage(anyhow!("{spec} needs a key, and the environment variable {variable} holds none; name another with --api-key-env")))
-        }
+        _ if named.is_some() || needed => Err(Failure::usage(anyhow!(
+            "{spec} needs a key, and the environment variable {variable} holds none; name another with --api-key-env"
+        ))),
         _ => Ok(None),
     }
 }

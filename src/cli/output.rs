@@ -23,7 +23,9 @@ pub(super) fn error(text: &str) {
 
 /// A reader that has seen enough, such as `head`, is no error.
 pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
 pub(super) use crate::report::terminal::table;

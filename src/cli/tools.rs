@@ -63,7 +63,8 @@ fn show(name: &str) -> Result<Exit, Failure> {
     let mut text = String::new();
     for offered in tool.functions() {
         let function = offered.function;
-        let schema = serde_json::to_string_pretty(&function.parameters).map_err(|error| Failure::new(Exit::Internal, error))?;
+        let schema =
+            serde_json::to_string_pretty(&function.parameters).map_err(|error| Failure::new(Exit::Internal, error))?;
         text.push_str(&format!("{}\n\n{}\n\n{schema}\n\n", function.name, function.description));
     }
     text.push_str(tool.rules());
@@ -90,15 +91,20 @@ fn call(name: &str, root: PathBuf, options: Option<&str>) -> Result<Exit, Failur
         if line.trim().is_empty() {
             continue;
         }
-        let (function, arguments) = parse(&line).map_err(|error| Failure::usage(error.context(format!("stdin, line {number}"))))?;
+        let (function, arguments) =
+            parse(&line).map_err(|error| Failure::usage(error.context(format!("stdin, line {number}"))))?;
         let known = functions.iter().any(|offered| offered.function.name == function);
         let outcome = match arguments.object() {
             _ if !known => Outcome::from(Refusal::new(
                 Kind::UnknownTool,
                 format!("there is no tool {function}; there are: {}", tool_names(&functions)),
             )),
-            None => Outcome::from(Refusal::new(Kind::JsonInvalid, "the arguments are not a JSON object; nothing was run")),
-            Some(arguments) => session.call(&function, &arguments).map_err(|error| Failure::new(Exit::Internal, error))?,
+            None => {
+                Outcome::from(Refusal::new(Kind::JsonInvalid, "the arguments are not a JSON object; nothing was run"))
+            }
+            Some(arguments) => {
+                session.call(&function, &arguments).map_err(|error| Failure::new(Exit::Internal, error))?
+            }
         };
         let answer = serde_json::to_string(&outcome).map_err(|error| Failure::new(Exit::Internal, error))?;
         output::data(&format!("{answer}\n"))?;

@@ -83,7 +83,13 @@ impl Standing<'_> {
 }
 
 fn says(text: &str) -> Answer {
-    Answer { text: text.to_owned(), thought: String::new(), calls: Vec::new(), finish: Finish::Stop, usage: Usage::default() }
+    Answer {
+        text: text.to_owned(),
+        thought: String::new(),
+        calls: Vec::new(),
+        finish: Finish::Stop,
+        usage: Usage::default(),
+    }
 }
 
 fn calls(calls: Vec<Call>) -> Answer {
@@ -102,17 +108,39 @@ fn garbage(case: &str, turn: usize, functions: &[Function]) -> Answer {
             let function = functions.get(usize::from(*choice >> 6) % functions.len().max(1));
             let name = function.map_or("edit_file", |function| function.name.as_str());
             let (name, arguments) = hostile(usize::from(choice & 0x3F), name);
-            Call { id: format!("garbage{index}"), name, arguments: Arguments::parse(&arguments), arrival: Arrival::Native }
+            Call {
+                id: format!("garbage{index}"),
+                name,
+                arguments: Arguments::parse(&arguments),
+                arrival: Arrival::Native,
+            }
         })
         .collect();
     Answer { text: "\u{1B}]0;owned\u{7}<script>alert(1)</script>\u{202E}".to_owned(), ..calls(sent) }
 }
 
 fn hostile(choice: usize, name: &str) -> (String, String) {
-    let edit = |path: &str| json!({ "path": path, "mode": "write", "content": "owned\n", "old": "a", "new": "b", "action": "write" }).to_string();
+    let edit = |path: &str| {
+        json!({ "path": path, "mode": "write", "content": "owned\n", "old": "a", "new": "b", "action": "write" })
+            .to_string()
+    };
     let paths = [
-        "../escaped", "../../escaped", "/tmp/editgate-garbage-escaped", "/etc/editgate-garbage-escaped", "a/../../escaped",
-        "./..//escaped", "", ".", "..", "/", "nul\0byte", "new\nline", "~/.ssh/id_rsa", "C:\\windows\\escaped", "con", "-rf",
+        "../escaped",
+        "../../escaped",
+        "/tmp/editgate-garbage-escaped",
+        "/etc/editgate-garbage-escaped",
+        "a/../../escaped",
+        "./..//escaped",
+        "",
+        ".",
+        "..",
+        "/",
+        "nul\0byte",
+        "new\nline",
+        "~/.ssh/id_rsa",
+        "C:\\windows\\escaped",
+        "con",
+        "-rf",
     ];
     let arguments = match choice {
         0..=15 => edit(paths[choice]),
@@ -127,7 +155,10 @@ fn hostile(choice: usize, name: &str) -> (String, String) {
         24 => format!("{{\"path\": \"garbage.txt\", \"mode\": \"write\", \"content\": \"{}\"}}", "G".repeat(100_000)),
         25 => "{\"path\": \"garbage\\u0000.txt\", \"mode\": \"append\", \"content\": \"\\u0000\"}".to_owned(),
         26 => "{\"path\": \"\\ud800\", \"mode\": \"write\", \"content\": \"\"}".to_owned(),
-        27 => json!({ "path": "garbage.txt", "mode": "replace", "content": "x", "line": -9_223_372_036_854_775_808_i64 }).to_string(),
+        27 => {
+            json!({ "path": "garbage.txt", "mode": "replace", "content": "x", "line": -9_223_372_036_854_775_808_i64 })
+                .to_string()
+        }
         28 => json!({ "path": "garbage.txt", "mode": "replace", "content": "x", "line": 1e308 }).to_string(),
         29 => json!({ "path": "garbage.txt", "mode": "\u{1B}[2J", "content": "x" }).to_string(),
         30 => return ("run_command".to_owned(), json!({ "command": "rm -rf /" }).to_string()),

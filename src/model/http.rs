@@ -104,7 +104,8 @@ impl Http {
     /// Any fault; a body that is not JSON is [`FaultKind::Response`].
     pub async fn get_json(&self, url: &str) -> Result<Value, Fault> {
         let reply = self.once(self.client.get(url), url).await.map_err(|trouble| trouble.fault)?;
-        serde_json::from_slice(&reply.body).map_err(|error| Fault::new(FaultKind::Response, format!("{url}: not JSON: {error}")))
+        serde_json::from_slice(&reply.body)
+            .map_err(|error| Fault::new(FaultKind::Response, format!("{url}: not JSON: {error}")))
     }
 
     /// A POST of JSON, retried where a retry can help. `judge` finds faults that hide behind a good status.
@@ -161,7 +162,8 @@ impl Http {
         if (200..300).contains(&status) {
             return Ok(reply);
         }
-        let fault = fault_of(status, &serde_json::from_slice(&reply.body).unwrap_or_else(|_| text_body(&reply.body)), url);
+        let fault =
+            fault_of(status, &serde_json::from_slice(&reply.body).unwrap_or_else(|_| text_body(&reply.body)), url);
         Err(Trouble { fault, retry_after, reply: Some(reply) })
     }
 
@@ -170,7 +172,8 @@ impl Http {
         while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(&error, url))? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_BODY {
-                let fault = Fault::new(FaultKind::Response, format!("{url}: the answer is larger than {MAX_BODY} bytes"));
+                let fault =
+                    Fault::new(FaultKind::Response, format!("{url}: the answer is larger than {MAX_BODY} bytes"));
                 return Err(Trouble { fault, reply: None, retry_after: None });
             }
         }
@@ -246,8 +249,18 @@ fn kind_of(status: u16, inside_good: bool, names: &str, message: &str) -> FaultK
     if says(&["error parsing tool call", "failed to parse tool call", "parse tool call arguments"]) {
         return FaultKind::BadCall;
     }
-    let overflow = ["context size", "context length", "context window", "maximum context", "prompt is too long", "too many tokens"];
-    if names.contains("exceed_context_size") || names.contains("context_length_exceeded") || (status != 429 && says(&overflow)) {
+    let overflow = [
+        "context size",
+        "context length",
+        "context window",
+        "maximum context",
+        "prompt is too long",
+        "too many tokens",
+    ];
+    if names.contains("exceed_context_size")
+        || names.contains("context_length_exceeded")
+        || (status != 429 && says(&overflow))
+    {
         return FaultKind::Context;
     }
     if status >= 400 && says(&["jinja", "chat template", "chat_template"]) {
@@ -281,7 +294,10 @@ mod tests {
         assert_eq!(kind(404, json!({ "error": "model not found" })), FaultKind::Request);
         assert_eq!(kind(500, message("Jinja Exception: roles out of order")), FaultKind::Template);
         assert_eq!(kind(500, message("error parsing tool call: raw='x'")), FaultKind::BadCall);
-        assert_eq!(kind(400, json!({ "error": { "message": "x", "type": "exceed_context_size_error" } })), FaultKind::Context);
+        assert_eq!(
+            kind(400, json!({ "error": { "message": "x", "type": "exceed_context_size_error" } })),
+            FaultKind::Context
+        );
         assert_eq!(kind(400, message("maximum context length is 4096, got 5000")), FaultKind::Context);
         assert_eq!(kind(200, message("prompt is too long")), FaultKind::Context);
         assert_eq!(kind(200, json!({ "error": { "code": 429, "message": "x" } })), FaultKind::RateLimit);

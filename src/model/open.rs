@@ -58,9 +58,14 @@ impl Spec {
             .filter(|(_, id)| !id.is_empty())
             .ok_or_else(|| bad("a model is named provider/id, such as openai/gpt-5 or builtin/oracle, or by a name from editgate.toml".to_owned()))?;
         match provider {
-            "builtin" => Builtin::ALL.into_iter().find(|builtin| builtin.id() == id).map(Spec::Builtin).ok_or_else(|| {
-                bad(format!("there are: {}", Builtin::ALL.map(|builtin| format!("builtin/{}", builtin.id())).join(", ")))
-            }),
+            "builtin" => {
+                Builtin::ALL.into_iter().find(|builtin| builtin.id() == id).map(Spec::Builtin).ok_or_else(|| {
+                    bad(format!(
+                        "there are: {}",
+                        Builtin::ALL.map(|builtin| format!("builtin/{}", builtin.id())).join(", ")
+                    ))
+                })
+            }
             "replay" => Ok(Spec::Replay(PathBuf::from(id))),
             name => match Provider::named(name) {
                 Some(provider) => Ok(Spec::Server { provider, id: id.to_owned() }),
@@ -77,7 +82,12 @@ impl Spec {
 ///
 /// # Errors
 /// When no client can be built.
-pub fn server(name: &str, provider: &Provider, id: &str, settings: ServerSettings) -> Result<(Box<dyn Model>, Value), OpenError> {
+pub fn server(
+    name: &str,
+    provider: &Provider,
+    id: &str,
+    settings: ServerSettings,
+) -> Result<(Box<dyn Model>, Value), OpenError> {
     let mut extra = provider.extra();
     extra.extend(settings.extra);
     extra.retain(|_, value| !value.is_null());

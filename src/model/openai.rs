@@ -38,7 +38,14 @@ pub struct ChatCompletions {
 
 impl ChatCompletions {
     /// `name` is the model's name in reports, `id` what the server is asked for.
-    pub fn new(name: String, id: String, base_url: &str, http: Http, sampling: Sampling, extra: Map<String, Value>) -> Self {
+    pub fn new(
+        name: String,
+        id: String,
+        base_url: &str,
+        http: Http,
+        sampling: Sampling,
+        extra: Map<String, Value>,
+    ) -> Self {
         ChatCompletions { name, id, url: chat_url(base_url), http, sampling, extra, dropped: RefCell::default() }
     }
 
@@ -79,7 +86,8 @@ impl ChatCompletions {
             if !request.functions.is_empty() {
                 body.insert("tools".into(), tools(request.functions));
             }
-            let sent = self.http.post_json(&self.url, &Value::Object(body), |reply| hidden_fault(reply, &self.url)).await;
+            let sent =
+                self.http.post_json(&self.url, &Value::Object(body), |reply| hidden_fault(reply, &self.url)).await;
             retries.extend(sent.retries);
             if let Err(fault) = &sent.outcome
                 && self.drop_refused(fault, &settings)
@@ -93,7 +101,9 @@ impl ChatCompletions {
             };
             let outcome = match sent.outcome {
                 Err(fault) => Err(fault),
-                Ok(_) => interpret(&raw.body).await.map_err(|fault| Fault::new(fault.kind, self.http.redact(&fault.message))),
+                Ok(_) => {
+                    interpret(&raw.body).await.map_err(|fault| Fault::new(fault.kind, self.http.redact(&fault.message)))
+                }
             };
             let dropped_params = self.dropped.borrow().iter().cloned().collect();
             return Turn { outcome, raw: Some(raw), retries, dropped_params };
@@ -349,7 +359,11 @@ fn usage(usage: Option<&Value>) -> Usage {
 fn spaced(value: &Value) -> String {
     struct Spaced;
     impl Formatter for Spaced {
-        fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        fn begin_array_value<W: ?Sized + std::io::Write>(
+            &mut self,
+            writer: &mut W,
+            first: bool,
+        ) -> std::io::Result<()> {
             if first { Ok(()) } else { writer.write_all(b", ") }
         }
         fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
@@ -402,7 +416,9 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_a_fault() {
-        for body in [json!({}), json!({ "choices": [] }), json!("<html>"), json!({ "choices": [{ "finish_reason": "stop" }] })] {
+        for body in
+            [json!({}), json!({ "choices": [] }), json!("<html>"), json!({ "choices": [{ "finish_reason": "stop" }] })]
+        {
             assert_eq!(read(body).unwrap_err().kind, FaultKind::Response);
         }
         assert_eq!(read(json!("data: {\"choices\": []}\n\n")).unwrap_err().kind, FaultKind::Network);

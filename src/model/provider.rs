@@ -29,8 +29,20 @@ pub const PROVIDERS: [Provider; 5] = [
         needs_key: false,
         about: "llama.cpp's llama-server",
     },
-    Provider { name: "ollama", base_url: "http://127.0.0.1:11434/v1", key_env: "OLLAMA_API_KEY", needs_key: false, about: "Ollama" },
-    Provider { name: "vllm", base_url: "http://127.0.0.1:8000/v1", key_env: "VLLM_API_KEY", needs_key: false, about: "vLLM" },
+    Provider {
+        name: "ollama",
+        base_url: "http://127.0.0.1:11434/v1",
+        key_env: "OLLAMA_API_KEY",
+        needs_key: false,
+        about: "Ollama",
+    },
+    Provider {
+        name: "vllm",
+        base_url: "http://127.0.0.1:8000/v1",
+        key_env: "VLLM_API_KEY",
+        needs_key: false,
+        about: "vLLM",
+    },
     Provider {
         name: "openrouter",
         base_url: "https://openrouter.ai/api/v1",

@@ -104,10 +104,15 @@ impl Recording {
     /// When a part is missing, broken, or of another format.
     pub fn load(path: &Path) -> Result<Self, RecordingError> {
         let unreadable = |reason: String| RecordingError::Unreadable { path: path.to_owned(), reason };
-        let read = |name: &str| fs::read_to_string(path.join(name)).map_err(|error| unreadable(format!("{name}: {error}")));
-        let header: Header = serde_json::from_str(&read(HEADER)?).map_err(|error| unreadable(format!("{HEADER}: {error}")))?;
+        let read =
+            |name: &str| fs::read_to_string(path.join(name)).map_err(|error| unreadable(format!("{name}: {error}")));
+        let header: Header =
+            serde_json::from_str(&read(HEADER)?).map_err(|error| unreadable(format!("{HEADER}: {error}")))?;
         if header.format != FORMAT {
-            return Err(unreadable(format!("format {} is not known here; this version reads format {FORMAT}", header.format)));
+            return Err(unreadable(format!(
+                "format {} is not known here; this version reads format {FORMAT}",
+                header.format
+            )));
         }
         let mut answers = HashMap::new();
         for (index, line) in read(ANSWERS)?.lines().enumerate() {

@@ -23,7 +23,9 @@ fn without_values(text: &str, prefix: &str) -> String {
     while let Some(at) = rest.find(prefix) {
         let (before, after) = rest.split_at(at + prefix.len());
         out.push_str(before);
-        let end = after.find(|c: char| c == '&' || c == '#' || c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>' | ',')).unwrap_or(after.len());
+        let end = after
+            .find(|c: char| c == '&' || c == '#' || c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>' | ','))
+            .unwrap_or(after.len());
         out.push_str(REDACTED);
         rest = &after[end..];
     }
@@ -37,7 +39,8 @@ fn without_user(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
         out.push_str(before);
-        let end = after.find(|c: char| matches!(c, '/' | '?' | '#' | '"' | '\'') || c.is_whitespace()).unwrap_or(after.len());
+        let end =
+            after.find(|c: char| matches!(c, '/' | '?' | '#' | '"' | '\'') || c.is_whitespace()).unwrap_or(after.len());
         let host = match after[..end].rfind('@') {
             Some(user) => {
                 out.push_str(REDACTED);
@@ -59,9 +62,15 @@ mod tests {
     #[test]
     fn nothing_secret_is_left() {
         let key = Some("sk-test-0000");
-        assert_eq!(redact("401: Incorrect API key provided: sk-test-0000.", key), "401: Incorrect API key provided: [redacted].");
+        assert_eq!(
+            redact("401: Incorrect API key provided: sk-test-0000.", key),
+            "401: Incorrect API key provided: [redacted]."
+        );
         assert_eq!(redact("{'api_key': 'sk-test-0000'}", key), "{'api_key': '[redacted]'}");
-        assert_eq!(redact("POST https://h.example/v1?key=abc123&x=1", key), "POST https://h.example/v1?key=[redacted]&x=1");
+        assert_eq!(
+            redact("POST https://h.example/v1?key=abc123&x=1", key),
+            "POST https://h.example/v1?key=[redacted]&x=1"
+        );
         assert_eq!(redact("http://me:pw@h/v1?x=1&token=a", None), "http://[redacted]@h/v1?x=1&token=[redacted]");
         assert_eq!(redact("a@b and http://h/x@y", None), "a@b and http://h/x@y");
     }

@@ -5,7 +5,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
 use super::openai::interpret;
-use super::recording::{Recording, RecordedAnswer};
+use super::recording::{RecordedAnswer, Recording};
 use super::{Brief, Conversation, Fault, FaultKind, Model, Raw, Request, Turn};
 use crate::chat::digest;
 
@@ -70,7 +70,11 @@ impl Playing<'_> {
     fn find(&self, request: Request<'_>) -> Result<&RecordedAnswer, String> {
         let answers = self.answers.ok_or_else(|| format!("the recording has no attempt of {}", self.case))?;
         let answer = answers.get(self.turn - 1).ok_or_else(|| {
-            format!("the recording ends after {} answers, and {} needs another: the conversation has become another", answers.len(), self.case)
+            format!(
+                "the recording ends after {} answers, and {} needs another: the conversation has become another",
+                answers.len(),
+                self.case
+            )
         })?;
         if answer.request == digest(request.functions, request.messages) {
             Ok(answer)

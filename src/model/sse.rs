@@ -87,10 +87,17 @@ impl Joined {
             None => !id.is_empty() && call.id == id,
         });
         let at = match known {
-            Some(at) if id.is_empty() || name.is_empty() || self.calls[at].id.is_empty() || self.calls[at].id == id => at,
+            Some(at) if id.is_empty() || name.is_empty() || self.calls[at].id.is_empty() || self.calls[at].id == id => {
+                at
+            }
             None if id.is_empty() && name.is_empty() && !self.calls.is_empty() => self.calls.len() - 1,
             _ => {
-                self.calls.push(StreamedCall { index, id: id.to_owned(), name: String::new(), arguments: String::new() });
+                self.calls.push(StreamedCall {
+                    index,
+                    id: id.to_owned(),
+                    name: String::new(),
+                    arguments: String::new(),
+                });
                 self.calls.len() - 1
             }
         };
@@ -132,6 +139,8 @@ impl Joined {
         if !calls.is_empty() {
             message.insert("tool_calls".into(), calls.into());
         }
-        Ok(json!({ "choices": [{ "index": 0, "message": message, "finish_reason": self.finish }], "usage": self.usage }))
+        Ok(
+            json!({ "choices": [{ "index": 0, "message": message, "finish_reason": self.finish }], "usage": self.usage }),
+        )
     }
 }

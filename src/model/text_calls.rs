@@ -13,6 +13,15 @@ pub enum TextCalls {
     Accept,
 }
 
+impl TextCalls {
+    pub fn name(self) -> &'static str {
+        match self {
+            TextCalls::Reject => "reject",
+            TextCalls::Accept => "accept",
+        }
+    }
+}
+
 /// The calls of a text, where it is clear that they are meant as calls: `<tool_call>` elements outside code fences, or a
 /// text that is nothing but JSON calls of offered functions, bare or in code fences. A call inside prose is talk.
 pub fn meant(text: &str, functions: &[Function]) -> Vec<Call> {

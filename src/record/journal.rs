@@ -82,9 +82,20 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn append(&mut self, row: &Row, transcript: &Transcript, leftovers: &[(String, Node)]) -> Result<(), JournalError> {
+    pub fn append(
+        &mut self,
+        row: &Row,
+        transcript: &Transcript,
+        leftovers: &[(String, Node)],
+    ) -> Result<(), JournalError> {
         for (path, node) in leftovers {
-            let root = self.directory.join("work").join(&row.model).join(&row.tool).join(&row.set).join(format!("{}.{}", row.case, row.repeat));
+            let root = self
+                .directory
+                .join("work")
+                .join(&row.model)
+                .join(&row.tool)
+                .join(&row.set)
+                .join(format!("{}.{}", row.case, row.repeat));
             snapshot::put(&root, path, node).map_err(|source| JournalError::Unwritable { path: root, source })?;
         }
         let directory = &self.directory;

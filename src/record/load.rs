@@ -32,7 +32,8 @@ pub enum LoadError {
 /// When a part is missing, broken, or of another format.
 pub fn load(directory: &Path) -> Result<RunRecord, LoadError> {
     let not_a_run = |reason: String| LoadError::NotARun { path: directory.to_owned(), reason };
-    let read = |name: &str| fs::read_to_string(directory.join(name)).map_err(|error| not_a_run(format!("{name}: {error}")));
+    let read =
+        |name: &str| fs::read_to_string(directory.join(name)).map_err(|error| not_a_run(format!("{name}: {error}")));
     let run: RunFile = serde_json::from_str(&read(RUN)?).map_err(|error| not_a_run(format!("{RUN}: {error}")))?;
     if run.format != FORMAT {
         return Err(not_a_run(format!("format {} is not known here; this version reads format {FORMAT}", run.format)));
@@ -47,7 +48,8 @@ pub fn load(directory: &Path) -> Result<RunRecord, LoadError> {
 /// When they are missing or broken.
 pub fn transcripts(directory: &Path) -> Result<Vec<Transcript>, LoadError> {
     let path = directory.join(TRANSCRIPTS);
-    let text = fs::read_to_string(&path).map_err(|error| LoadError::NotARun { path: path.clone(), reason: error.to_string() })?;
+    let text = fs::read_to_string(&path)
+        .map_err(|error| LoadError::NotARun { path: path.clone(), reason: error.to_string() })?;
     lines(&path, &text)
 }
 
@@ -57,7 +59,11 @@ fn lines<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<
         .lines()
         .enumerate()
         .map(|(index, line)| {
-            serde_json::from_str(line).map_err(|error| LoadError::BadRow { path: path.to_owned(), line: index + 1, reason: error.to_string() })
+            serde_json::from_str(line).map_err(|error| LoadError::BadRow {
+                path: path.to_owned(),
+                line: index + 1,
+                reason: error.to_string(),
+            })
         })
         .collect()
 }

@@ -59,7 +59,8 @@ impl Row {
 
     /// Steps in short, a refused or malformed one marked: `read edit✗ edit`.
     pub fn steps(&self) -> String {
-        let step = |call: &CallRow| format!("{}{}", if call.edit { "edit" } else { "read" }, if call.ok { "" } else { "✗" });
+        let step =
+            |call: &CallRow| format!("{}{}", if call.edit { "edit" } else { "read" }, if call.ok { "" } else { "✗" });
         let steps: Vec<String> = self.calls.iter().map(step).collect();
         if steps.is_empty() { "no call".to_owned() } else { steps.join(" ") }
     }

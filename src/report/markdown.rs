@@ -49,8 +49,20 @@ fn cells(summary: &Summary<'_>) -> String {
     if summary.cells.len() > MAX_CELLS {
         rows.push(vec![format!("… {} more", summary.cells.len() - MAX_CELLS)]);
     }
-    let heads =
-        ["model", "tool", "set", "prompt", "passed", "rate \\[95 %\\]", "first / recovered / assisted", "harm", "errors", "skipped", "floor", "gate"];
+    let heads = [
+        "model",
+        "tool",
+        "set",
+        "prompt",
+        "passed",
+        "rate \\[95 %\\]",
+        "first / recovered / assisted",
+        "harm",
+        "errors",
+        "skipped",
+        "floor",
+        "gate",
+    ];
     format!("## Model × tool\n\n{}\n", table(&heads, &rows))
 }
 
@@ -95,30 +107,51 @@ fn set_name(cell: &CellSummary<'_>) -> String {
 
 /// Only where it says something: what a less strict benchmark would have counted.
 fn relaxations(summary: &Summary<'_>) -> String {
-    let relaxed: Vec<&CellSummary<'_>> = summary.cells.iter().filter(|cell| !cell.relaxed.is_empty()).take(MAX_CELLS).collect();
+    let relaxed: Vec<&CellSummary<'_>> =
+        summary.cells.iter().filter(|cell| !cell.relaxed.is_empty()).take(MAX_CELLS).collect();
     if relaxed.is_empty() {
         return String::new();
     }
     let rows: Vec<Vec<String>> = relaxed
         .into_iter()
         .map(|cell| {
-            let mut row = vec![text(&visible::excerpt(&cell.plan.model, 80)), text(&cell.plan.tool), text(&set_name(cell)), text(&cell.plan.prompt)];
-            row.extend(Relaxation::ALL.iter().map(|relaxation| format!("+{}", cell.relaxed.get(relaxation).copied().unwrap_or(0))));
+            let mut row = vec![
+                text(&visible::excerpt(&cell.plan.model, 80)),
+                text(&cell.plan.tool),
+                text(&set_name(cell)),
+                text(&cell.plan.prompt),
+            ];
+            row.extend(
+                Relaxation::ALL
+                    .iter()
+                    .map(|relaxation| format!("+{}", cell.relaxed.get(relaxation).copied().unwrap_or(0))),
+            );
             row
         })
         .collect();
-    let heads = ["model", "tool", "set", "prompt", "line endings", "final newline", "trailing blanks", "all whitespace"];
-    format!("Failed attempts that would count as right if these bytes were ignored (diagnosis only, never a pass):\n\n{}\n", table(&heads, &rows))
+    let heads =
+        ["model", "tool", "set", "prompt", "line endings", "final newline", "trailing blanks", "all whitespace"];
+    format!(
+        "Failed attempts that would count as right if these bytes were ignored (diagnosis only, never a pass):\n\n{}\n",
+        table(&heads, &rows)
+    )
 }
 
 fn tags(summary: &Summary<'_>) -> String {
-    let several = summary.cells.iter().any(|cell| cell.plan.model != summary.cells[0].plan.model || cell.plan.tool != summary.cells[0].plan.tool);
+    let several = summary
+        .cells
+        .iter()
+        .any(|cell| cell.plan.model != summary.cells[0].plan.model || cell.plan.tool != summary.cells[0].plan.tool);
     let mut rows: Vec<Vec<String>> = summary
         .tags
         .iter()
         .take(MAX_TAGS)
         .map(|tag| {
-            let mut row = vec![text(&tag.cell.set), text(&visible::excerpt(tag.tag, 60)), format!("{}/{}", tag.passed, tag.planned)];
+            let mut row = vec![
+                text(&tag.cell.set),
+                text(&visible::excerpt(tag.tag, 60)),
+                format!("{}/{}", tag.passed, tag.planned),
+            ];
             if several {
                 row.insert(0, text(&tag.cell.tool));
                 row.insert(0, text(&visible::excerpt(&tag.cell.model, 60)));
@@ -179,7 +212,8 @@ fn process(summary: &Summary<'_>) -> String {
         parts.push(format!("parameters that the server refused, left out: {}", names.join(", ")));
     }
     if !summary.conduct.is_empty() {
-        let flags: Vec<String> = summary.conduct.iter().map(|(name, count)| format!("{} {count}", code(name))).collect();
+        let flags: Vec<String> =
+            summary.conduct.iter().map(|(name, count)| format!("{} {count}", code(name))).collect();
         parts.push(format!("conduct: {}", flags.join(", ")));
     }
     format!("## How it went\n\nPer attempt, medians: {}.\n\n", parts.join("; "))
@@ -201,22 +235,15 @@ fn cases(summary: &Summary<'_>, room: usize) -> String {
         shown += 1;
     }
     if shown < summary.troubles.len() {
-        out.push_str(&format!(
-            "… {} more in {}.\n\n",
-            summary.troubles.len() - shown,
-            code("attempts.jsonl")
-        ));
+        out.push_str(&format!("… {} more in {}.\n\n", summary.troubles.len() - shown, code("attempts.jsonl")));
     }
     out
 }
 
 fn case(row: &Row) -> String {
     let repeat = if row.repeat > 0 { format!(" (repeat {})", row.repeat) } else { String::new() };
-    let flags: Vec<String> = row
-        .diagnosis
-        .iter()
-        .filter_map(|flag| serde_json::to_value(flag).ok()?.as_str().map(str::to_owned))
-        .collect();
+    let flags: Vec<String> =
+        row.diagnosis.iter().filter_map(|flag| serde_json::to_value(flag).ok()?.as_str().map(str::to_owned)).collect();
     let mut out = format!(
         "<details><summary>{}/{}{repeat}: {}{}</summary>\n\n",
         text(&row.set),
@@ -224,7 +251,12 @@ fn case(row: &Row) -> String {
         text(&row.class),
         if row.harm { ", harm" } else { "" }
     );
-    out.push_str(&format!("- {} × {}, steps: {}\n", text(&visible::excerpt(&row.model, 80)), text(&row.tool), code(&visible::excerpt(&row.steps(), 300))));
+    out.push_str(&format!(
+        "- {} × {}, steps: {}\n",
+        text(&visible::excerpt(&row.model, 80)),
+        text(&row.tool),
+        code(&visible::excerpt(&row.steps(), 300))
+    ));
     if !flags.is_empty() {
         out.push_str(&format!("- diagnosis: {}\n", flags.join(", ")));
     }
@@ -260,12 +292,19 @@ fn tail(summary: &Summary<'_>) -> String {
         vec!["editgate".to_owned(), code(&run.editgate)],
     ];
     if let Some(source) = &run.source {
-        rows.push(vec!["recording".to_owned(), code(&format!("{} ({}, {})", source.recording, source.model, source.recorded))]);
+        rows.push(vec![
+            "recording".to_owned(),
+            code(&format!("{} ({}, {})", source.recording, source.model, source.recorded)),
+        ]);
     }
     for (name, value) in run.fingerprint.iter().filter(|(name, _)| *name != "editgate") {
         rows.push(vec![text(name), code(&visible::excerpt(&compact(value), 600))]);
     }
-    format!("## Configuration and fingerprint\n\n{}\nTo do it again:\n\n{}", table(&["", ""], &rows), block("sh", &visible::excerpt(&run.command, 1000)))
+    format!(
+        "## Configuration and fingerprint\n\n{}\nTo do it again:\n\n{}",
+        table(&["", ""], &rows),
+        block("sh", &visible::excerpt(&run.command, 1000))
+    )
 }
 
 fn compact(value: &Value) -> String {

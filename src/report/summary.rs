@@ -81,11 +81,18 @@ pub struct Process {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Every floor is met.
-    Passed { floors: usize },
+    Passed {
+        floors: usize,
+    },
     /// Nothing to gate.
     Ungated,
-    Below { cells: usize, floors: usize },
-    Incomplete { why: String },
+    Below {
+        cells: usize,
+        floors: usize,
+    },
+    Incomplete {
+        why: String,
+    },
 }
 
 impl<'a> Summary<'a> {
@@ -93,7 +100,12 @@ impl<'a> Summary<'a> {
     ///
     /// # Errors
     /// When a floor cannot be compared.
-    pub fn new(run: &'a RunFile, rows: &'a [Row], floors: Option<&Floors>, allowance: Allowance) -> Result<Self, FloorError> {
+    pub fn new(
+        run: &'a RunFile,
+        rows: &'a [Row],
+        floors: Option<&Floors>,
+        allowance: Allowance,
+    ) -> Result<Self, FloorError> {
         let planned: usize = run.plan.iter().map(CellPlan::attempts).sum();
         let allowed = allowance.of(planned);
         let mut cells = Vec::new();
@@ -166,14 +178,20 @@ impl<'a> Summary<'a> {
     /// Where the answers came from, in one line.
     pub fn origin(&self) -> String {
         match &self.run.source {
-            Some(source) => format!("recording {} of {}, made {}", source.recording, source.model, day(&source.recorded)),
+            Some(source) => {
+                format!("recording {} of {}, made {}", source.recording, source.model, day(&source.recorded))
+            }
             None => format!("run {}, {}", self.run.id, day(&self.run.started)),
         }
     }
 }
 
 fn is_of(row: &Row, plan: &CellPlan) -> bool {
-    row.model == plan.model && row.tool == plan.tool && row.set == plan.set && row.prompt == plan.prompt && row.subset == plan.subset
+    row.model == plan.model
+        && row.tool == plan.tool
+        && row.set == plan.set
+        && row.prompt == plan.prompt
+        && row.subset == plan.subset
 }
 
 /// Skipped because the run ended, not because it cannot be done.
@@ -273,7 +291,12 @@ fn conduct(rows: &[Row]) -> Vec<(String, usize)> {
     }
     let mut out: Vec<(String, usize)> = counts
         .into_iter()
-        .map(|(note, count)| (serde_json::to_value(note).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default(), count))
+        .map(|(note, count)| {
+            (
+                serde_json::to_value(note).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default(),
+                count,
+            )
+        })
         .collect();
     out.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     out
@@ -293,7 +316,8 @@ fn process(rows: &[Row]) -> Process {
     }
     let started = || rows.iter().filter(|row| row.turns > 0);
     process.turns = spread(started().map(|row| row.turns as u64).collect());
-    process.seconds = spread(started().filter_map(|row| row.model_ms).collect()).map(|(a, b)| (a as f64 / 1000.0, b as f64 / 1000.0));
+    process.seconds =
+        spread(started().filter_map(|row| row.model_ms).collect()).map(|(a, b)| (a as f64 / 1000.0, b as f64 / 1000.0));
     process.input = spread(started().filter_map(|row| row.usage.input).collect());
     process.output = spread(started().filter_map(|row| row.usage.output).collect());
     process

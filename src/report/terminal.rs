@@ -13,7 +13,11 @@ const SHOWN_CLASSES: usize = 8;
 
 /// The table of cells, the reasons, the reconciliation and the verdict.
 pub fn render(summary: &Summary<'_>) -> String {
-    let mut rows = vec![["model", "tool", "set", "prompt", "passed", "rate", "95 %", "harm", "errors", "floor", "gate"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["model", "tool", "set", "prompt", "passed", "rate", "95 %", "harm", "errors", "floor", "gate"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     rows.extend(summary.cells.iter().map(cell_row));
     let mut out = format!("{}\n\n{}", visible::inert(&summary.origin()), table(rows));
     if !summary.classes.is_empty() {

@@ -1,34 +1,27 @@
 //! One conversation for one case, in a fresh workspace: the only place where a model meets a tool.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::desk::{Desk, as_call, reads, solve};
 use super::event::Finished;
 use super::opening;
 use super::plan::Planned;
 use super::settings::{RunSettings, StopAfter};
-use crate::case::{Case, Moment, Node, Tree};
-use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Message, Usage, digest};
+use crate::case::tree::DEFAULT_MODE;
+use crate::case::{Node, Tree};
+use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Function, Message, Usage, digest};
 use crate::model::text_calls::{self, TextCalls};
 use crate::model::{Brief, Fault, FaultKind, Request, Turn};
-use crate::record::journal::leftovers;
-use crate::record::{CallRow, Detail, Digests, Row, Transcript, TurnRecord};
-use crate::score::conduct::{self, Conducted};
-use crate::score::{CallSeen, Class, End, ErrorClass, Evidence, Limit, Score, Skip, classify};
-use crate::text::{diff, visible};
-use crate::tool::{EditTool, Kind, Note, Offered, Outcome, Planned as PlannedCall, Refusal, Session};
+use crate::record::{CallRow, TurnRecord};
+use crate::score::{End, ErrorClass, Limit, Skip};
+use crate::text::visible;
+use crate::tool::{Kind, Note, Offered, Outcome, Refusal};
 use crate::workspace::{Workspaces, snapshot};
-
-/// Lines and characters of the texts that a report shows of a failed attempt.
-const DIFF_LINES: usize = 40;
-const DIFF_WIDTH: usize = 200;
-const TEXT: usize = 500;
 
 /// Carries one attempt to its end. Never fails: a fault of the harness is an `error` row.
 pub async fn attempt(planned: Planned<'_>, settings: &RunSettings, workspaces: &Workspaces) -> Finished {
@@ -46,36 +39,39 @@ pub fn skipped(planned: Planned<'_>, settings: &RunSettings, skip: Skip, why: &s
 }
 
 /// How an attempt ended.
-enum Ended {
+pub(super) enum Ended {
     /// The trees were compared. The text says why it was cut, if it was.
-    Judged { trees: Box<Trees>, end: Option<(End, String)> },
+    Judged {
+        trees: Box<Trees>,
+        end: Option<(End, String)>,
+    },
     Harness(String),
     Skipped(Skip, String),
 }
 
-struct Trees {
-    before: Tree,
-    accepted: Vec<Tree>,
-    actual: Tree,
+pub(super) struct Trees {
+    pub(super) before: Tree,
+    pub(super) accepted: Vec<Tree>,
+    pub(super) actual: Tree,
 }
 
 /// What is collected while the conversation goes on.
-struct Talk<'a> {
-    planned: Planned<'a>,
-    settings: &'a RunSettings,
-    functions: Vec<Offered>,
-    messages: Vec<Message>,
-    turns: Vec<TurnRecord>,
-    calls: Vec<(usize, CallRow)>,
-    malformed: Vec<Arguments>,
-    usage: Usage,
-    answers: usize,
-    model_time: Duration,
-    dropped_params: Vec<String>,
-    last_answer: Option<Answer>,
-    last_edit: Option<String>,
-    last_error: Option<String>,
-    seen: bool,
+pub(super) struct Talk<'a> {
+    pub(super) planned: Planned<'a>,
+    pub(super) settings: &'a RunSettings,
+    pub(super) functions: Vec<Offered>,
+    pub(super) messages: Vec<Message>,
+    pub(super) turns: Vec<TurnRecord>,
+    pub(super) calls: Vec<(usize, CallRow)>,
+    pub(super) malformed: Vec<Arguments>,
+    pub(super) usage: Usage,
+    pub(super) answers: usize,
+    pub(super) model_time: Duration,
+    pub(super) dropped_params: Vec<String>,
+    pub(super) last_answer: Option<Answer>,
+    pub(super) last_edit: Option<String>,
+    pub(super) last_error: Option<String>,
+    pub(super) seen: bool,
 }
 
 impl<'a> Talk<'a> {
@@ -114,7 +110,7 @@ impl<'a> Talk<'a> {
             Ok(session) => session,
             Err(error) => return Ended::Harness(error.to_string()),
         };
-        let mut desk = Desk { case, root: sandbox.root(), session, base: Rc::new(RefCell::new(case.files.clone())), reads: 0, calls: 0 };
+        let mut desk = Desk::new(case, sandbox.root(), session);
         if let Err(why) = self.open(&mut desk) {
             return Ended::Harness(why);
         }
@@ -141,11 +137,12 @@ impl<'a> Talk<'a> {
         for (number, (path, bytes)) in case.seen.iter().enumerate() {
             let mode = match case.files.get(path) {
                 Some(Node::File { mode, .. }) => *mode,
-                _ => crate::case::tree::DEFAULT_MODE,
+                _ => DEFAULT_MODE,
             };
             snapshot::put(desk.root, path, &Node::File { bytes: bytes.clone(), mode }).map_err(files)?;
             let planned = self.planned.tool.read_call(path);
-            let outcome = desk.session.call(&planned.function, &planned.arguments).map_err(|error| error.to_string())?;
+            let outcome =
+                desk.session.call(&planned.function, &planned.arguments).map_err(|error| error.to_string())?;
             let call = as_call(&planned, format!("seen{:05}", number + 1));
             self.messages.push(Message::Assistant { text: String::new(), calls: vec![call.clone()] });
             self.messages.push(Message::Tool { id: call.id, name: call.name, text: outcome.text });
@@ -161,7 +158,7 @@ impl<'a> Talk<'a> {
     async fn converse(&mut self, desk: &mut Desk<'_>) -> Result<Option<(End, String)>, Stop> {
         let planned = self.planned;
         let key = planned.key();
-        let functions: Vec<_> = self.functions.iter().map(|offered| offered.function.clone()).collect();
+        let functions = self.offered();
         let reads = reads(planned.case, planned.tool);
         let (root, base) = (desk.root, Rc::clone(&desk.base));
         let solve = || solve(planned.case, planned.tool, root, &base.borrow());
@@ -180,7 +177,10 @@ impl<'a> Talk<'a> {
                 Err(fault) => return self.fault(fault),
             };
             if answer.finish == Finish::Length {
-                return Ok(Some((End::Limit(Limit::Tokens), "an answer was cut by the output limit; nothing of it was run".to_owned())));
+                return Ok(Some((
+                    End::Limit(Limit::Tokens),
+                    "an answer was cut by the output limit; nothing of it was run".to_owned(),
+                )));
             }
             let calls = self.calls_of(&answer);
             if calls.is_empty() {
@@ -226,7 +226,7 @@ impl<'a> Talk<'a> {
 
     /// The calls to run, and the answer's place in the history.
     fn calls_of(&mut self, answer: &Answer) -> Vec<Call> {
-        let functions: Vec<_> = self.functions.iter().map(|offered| offered.function.clone()).collect();
+        let functions = self.offered();
         let mut calls = answer.calls.clone();
         let mut text = answer.text.clone();
         if calls.is_empty() && self.settings.text_calls == TextCalls::Accept {
@@ -258,11 +258,16 @@ impl<'a> Talk<'a> {
                     Arguments::Malformed { error, .. } => error.as_str(),
                     Arguments::Object { .. } => "not an object",
                 };
-                Outcome::from(Refusal::new(Kind::JsonInvalid, format!("the arguments are not a JSON object ({why}); nothing was run")))
+                Outcome::from(Refusal::new(
+                    Kind::JsonInvalid,
+                    format!("the arguments are not a JSON object ({why}); nothing was run"),
+                ))
             }
             (Some(_), Some(arguments)) => {
-                let outcome = desk.session.call(&call.name, &arguments).map_err(|error| Stop::Harness(error.to_string()))?;
-                desk.after(edit, outcome.ok).map_err(|error| Stop::Harness(format!("cannot rewrite files: {error}")))?;
+                let outcome =
+                    desk.session.call(&call.name, &arguments).map_err(|error| Stop::Harness(error.to_string()))?;
+                desk.after(edit, outcome.ok)
+                    .map_err(|error| Stop::Harness(format!("cannot rewrite files: {error}")))?;
                 outcome
             }
         };
@@ -288,6 +293,10 @@ impl<'a> Talk<'a> {
         Ok(outcome)
     }
 
+    pub(super) fn offered(&self) -> Vec<Function> {
+        self.functions.iter().map(|offered| offered.function.clone()).collect()
+    }
+
     fn names(&self) -> String {
         self.functions.iter().map(|offered| offered.function.name.as_str()).collect::<Vec<_>>().join(", ")
     }
@@ -295,7 +304,14 @@ impl<'a> Talk<'a> {
     fn out_of_time(&mut self, request: String) -> (End, String) {
         let message = format!("the attempt took longer than {} s", self.settings.timeout.as_secs_f64());
         let fault = Fault::new(FaultKind::Timeout, message.clone());
-        self.turns.push(TurnRecord { messages: self.messages.len(), request, raw: None, fault: Some(fault), ms: None, retries: Vec::new() });
+        self.turns.push(TurnRecord {
+            messages: self.messages.len(),
+            request,
+            raw: None,
+            fault: Some(fault),
+            ms: None,
+            retries: Vec::new(),
+        });
         let end = if self.answers > 0 { End::Limit(Limit::Time) } else { End::Error(ErrorClass::Timeout) };
         (end, message)
     }
@@ -333,117 +349,6 @@ impl<'a> Talk<'a> {
         };
         Ok(Some((End::Error(class), fault.message)))
     }
-
-    fn finish(self, ended: Ended) -> Finished {
-        let key = self.planned.key();
-        let case = self.planned.case;
-        let (score, error, trees) = match ended {
-            Ended::Judged { trees, end } => {
-                let score = self.score(&trees, end.as_ref().map(|(end, _)| *end));
-                (score, end.map(|(_, why)| why), Some(trees))
-            }
-            Ended::Harness(why) => (plain(Class::Error(ErrorClass::Harness)), Some(why), None),
-            Ended::Skipped(skip, why) => (plain(Class::Skipped(skip)), Some(why), None),
-        };
-        let io = self.calls.iter().any(|(_, call)| call.kind == Some(Kind::Io));
-        let error = error.or_else(|| if io { self.last_error.clone() } else { None });
-        let failed = score.verdict() == crate::score::Verdict::Fail;
-        let detail = match &trees {
-            Some(trees) if failed => Some(self.detail(trees)),
-            _ => None,
-        };
-        let left = match &trees {
-            Some(trees) if failed => leftovers(&trees.before, &trees.actual),
-            _ => Vec::new(),
-        };
-        let row = Row {
-            case: case.id.clone(),
-            set: key.set.clone(),
-            subset: self.planned.cell.subset.clone(),
-            tags: self.tags(),
-            model: self.planned.cell.model.clone(),
-            tool: key.tool.clone(),
-            prompt: key.prompt.clone(),
-            repeat: key.repeat,
-            verdict: score.verdict(),
-            class: score.class.name(),
-            harm: score.harm,
-            diagnosis: score.diagnosis,
-            would_pass: score.would_pass,
-            conduct: self.conduct(),
-            turns: self.answers,
-            usage: if self.answers == 0 { Usage::default() } else { self.usage },
-            cost_usd: None,
-            elapsed_ms: None,
-            model_ms: (!self.turns.is_empty()).then(|| millis(self.model_time)),
-            retries: self.turns.iter().map(|turn| turn.retries.len()).sum(),
-            dropped_params: self.dropped_params,
-            digests: trees.map_or_else(Digests::default, |trees| Digests {
-                before: Some(trees.before.digest()),
-                expected: trees.accepted.first().map(Tree::digest),
-                actual: Some(trees.actual.digest()),
-            }),
-            calls: self.calls.into_iter().map(|(_, call)| call).collect(),
-            error,
-            detail,
-        };
-        let transcript =
-            Transcript { model: row.model.clone(), key, messages: self.messages, turns: self.turns, malformed: self.malformed };
-        Finished { index: self.planned.index, row, transcript, leftovers: left }
-    }
-
-    /// The case's tags, and with a directed prompt the way its target names the place.
-    fn tags(&self) -> Vec<String> {
-        let mut tags = self.planned.case.tags.clone();
-        if self.settings.prompt == super::Prompt::Directed {
-            tags.extend(self.planned.case.target.as_ref().map(|target| target.way().to_owned()));
-        }
-        tags
-    }
-
-    fn score(&self, trees: &Trees, end: Option<End>) -> Score {
-        let calls: Vec<CallSeen> = self
-            .calls
-            .iter()
-            .map(|(_, call)| CallSeen { edit: call.edit, ok: call.ok, kind: call.kind, notes: call.notes.clone() })
-            .collect();
-        classify(&Evidence {
-            before: &trees.before,
-            accepted: &trees.accepted,
-            actual: &trees.actual,
-            calls: &calls,
-            end,
-            text_call: self.last_answer.as_ref().is_some_and(|answer| text_calls::holds(&answer.text, &self.offered())),
-            declined: self.last_answer.as_ref().is_some_and(|answer| answer.finish == Finish::Refused),
-        })
-    }
-
-    fn offered(&self) -> Vec<crate::chat::Function> {
-        self.functions.iter().map(|offered| offered.function.clone()).collect()
-    }
-
-    fn conduct(&self) -> Vec<Note> {
-        let calls: Vec<Conducted<'_>> = self
-            .calls
-            .iter()
-            .map(|(turn, call)| Conducted { turn: *turn, edit: call.edit, ok: call.ok, notes: &call.notes })
-            .collect();
-        let last = self.last_answer.as_ref();
-        let asked = last.is_some_and(|answer| answer.calls.is_empty() && answer.text.trim_end().ends_with('?'));
-        let in_thought = last.is_some_and(|answer| text_calls::holds(&answer.thought, &self.offered()));
-        conduct::flags(&calls, self.seen, asked, in_thought)
-    }
-
-    fn detail(&self, trees: &Trees) -> Detail {
-        let bounded = |text: &str| text.chars().take(TEXT).collect::<String>();
-        Detail {
-            task: bounded(&self.planned.case.task),
-            tool_error: self.last_error.as_deref().map(bounded),
-            last_edit: self.last_edit.as_deref().map(bounded),
-            answer: self.last_answer.as_ref().map(|answer| bounded(&answer.text)).unwrap_or_default(),
-            diff: difference(trees),
-        }
-    }
 }
 
 /// Why a conversation stopped without anything to judge.
@@ -452,102 +357,6 @@ enum Stop {
     Harness(String),
 }
 
-/// The workspace of the attempt and what the harness did to it.
-struct Desk<'a> {
-    case: &'a Case,
-    root: &'a Path,
-    session: Box<dyn Session>,
-    /// The files as the harness left them.
-    base: Rc<RefCell<Tree>>,
-    reads: usize,
-    calls: usize,
-}
-
-impl Desk<'_> {
-    /// Counts a call that was run, and rewrites files where the case says so.
-    fn after(&mut self, edit: bool, ok: bool) -> io::Result<()> {
-        let moment = if edit { Moment::Call } else { Moment::Read };
-        let nth = match (edit, ok) {
-            (true, _) => {
-                self.calls += 1;
-                self.calls
-            }
-            (false, true) => {
-                self.reads += 1;
-                self.reads
-            }
-            (false, false) => return Ok(()),
-        };
-        for rewrite in self.case.then.iter().filter(|rewrite| rewrite.after == moment && rewrite.nth == nth) {
-            for (path, node) in &rewrite.files {
-                snapshot::put(self.root, path, node)?;
-            }
-            self.base.borrow_mut().apply(rewrite.files.iter().map(|(path, node)| (path, Some(node))));
-        }
-        Ok(())
-    }
-}
-
-fn plain(class: Class) -> Score {
-    Score { class, harm: false, diagnosis: Vec::new(), would_pass: Vec::new() }
-}
-
-fn as_call(planned: &PlannedCall, id: String) -> Call {
-    Call {
-        id,
-        name: planned.function.clone(),
-        arguments: Arguments::Object { text: Value::Object(planned.arguments.clone()).to_string() },
-        arrival: Arrival::Native,
-    }
-}
-
-/// Reads of the files that are to change, for the oracle; none where the conversation opens with them.
-fn reads(case: &Case, tool: &dyn EditTool) -> Vec<Call> {
-    let base = case.final_base();
-    let Some(expected) = case.accepted_from(&base).into_iter().next() else {
-        return Vec::new();
-    };
-    base.changed_paths(&expected)
-        .iter()
-        .filter(|path| case.files.bytes(path).is_some() && !case.seen.contains_key(*path))
-        .enumerate()
-        .map(|(number, path)| as_call(&tool.read_call(path), format!("read{:05}", number + 1)))
-        .collect()
-}
-
-/// The calls that are still to be made, in the tool's own terms.
-fn solve(case: &Case, tool: &dyn EditTool, root: &Path, base: &Tree) -> Result<Vec<Call>, String> {
-    let current = snapshot::take(root).map_err(|error| format!("cannot read the workspace: {error}"))?;
-    let expected = case.accepted_from(base).into_iter().next().unwrap_or_default();
-    let calls = tool.express(&current, &expected)?;
-    Ok(calls.iter().enumerate().map(|(number, call)| as_call(call, format!("edit{:05}", number + 1))).collect())
-}
-
-/// From the first accepted tree to the actual one, every byte visible.
-fn difference(trees: &Trees) -> String {
-    let Some(expected) = trees.accepted.first() else {
-        return String::new();
-    };
-    let mut parts = Vec::new();
-    for path in expected.changed_paths(&trees.actual) {
-        let shown = visible::excerpt(&path, 120);
-        let part = match (expected.get(&path), trees.actual.get(&path)) {
-            (Some(Node::File { bytes: want, mode: wanted }), Some(Node::File { bytes: have, mode: had })) => {
-                let mode = if wanted == had { String::new() } else { format!(" (mode {had:04o} instead of {wanted:04o})") };
-                format!("{shown}{mode}\n{}", diff::unified(want, have, 2, DIFF_LINES, DIFF_WIDTH))
-            }
-            (None, Some(Node::File { bytes, .. })) => format!("{shown} should not be there\n{}", diff::unified(b"", bytes, 0, 6, DIFF_WIDTH)),
-            (Some(_), None) => format!("{shown} is missing"),
-            _ => format!("{shown} is of another kind"),
-        };
-        parts.push(part);
-        if parts.len() == 4 {
-            break;
-        }
-    }
-    parts.join("\n")
-}
-
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -22,15 +22,24 @@ pub(super) fn conditions(model: &PlannedModel, tool: &dyn EditTool, settings: &R
 
 /// What `run.json` keeps.
 pub fn of(plan: &Plan<'_>, facts: &[Value]) -> Map<String, Value> {
-    let tools: Map<String, Value> =
-        plan.tools.iter().map(|tool| (tool.name().to_owned(), json!({ "sha256": tool_digest(tool.as_ref()), "options": plan.settings.tool_options.get(tool.name()) }))).collect();
+    let tools: Map<String, Value> = plan
+        .tools
+        .iter()
+        .map(|tool| {
+            (
+                tool.name().to_owned(),
+                json!({ "sha256": tool_digest(tool.as_ref()), "options": plan.settings.tool_options.get(tool.name()) }),
+            )
+        })
+        .collect();
     let models: Map<String, Value> = plan
         .models
         .iter()
         .zip(facts)
         .map(|(model, facts)| (model.model.name().to_owned(), json!({ "settings": model.settings, "server": facts })))
         .collect();
-    let sets: Map<String, Value> = plan.selected.iter().map(|chosen| (chosen.set.name.clone(), json!(chosen.digest()))).collect();
+    let sets: Map<String, Value> =
+        plan.selected.iter().map(|chosen| (chosen.set.name.clone(), json!(chosen.digest()))).collect();
     let mut out = Map::new();
     out.insert("editgate".into(), json!(env!("CARGO_PKG_VERSION")));
     out.insert("sets".into(), Value::Object(sets));

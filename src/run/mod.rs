@@ -1,9 +1,11 @@
 //! Decides when: the plan, one conversation an attempt, concurrency, limits. Here, and only here, models meet tools.
 
 pub mod attempt;
+mod desk;
 pub mod event;
 pub mod fingerprint;
 mod opening;
+mod outcome;
 pub mod plan;
 pub mod progress;
 pub mod schedule;

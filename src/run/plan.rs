@@ -103,7 +103,10 @@ impl<'a> Plan<'a> {
             .iter()
             .flat_map(move |cell| {
                 let repeats = self.settings.repeat;
-                self.selected[cell.set].cases.iter().flat_map(move |case| (0..repeats).map(move |repeat| (cell, *case, repeat)))
+                self.selected[cell.set]
+                    .cases
+                    .iter()
+                    .flat_map(move |case| (0..repeats).map(move |repeat| (cell, *case, repeat)))
             })
             .enumerate()
             .map(|(index, (cell, case, repeat))| Planned {

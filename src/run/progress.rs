@@ -39,7 +39,10 @@ impl Consumer for Progress {
         match event {
             Event::Started { set, case } => {
                 let Totals { passed, failed, errors, .. } = self.totals;
-                self.bar.set_message(visible::excerpt(&format!("{passed} passed, {failed} failed, {errors} errors  {set}/{case}"), 100));
+                self.bar.set_message(visible::excerpt(
+                    &format!("{passed} passed, {failed} failed, {errors} errors  {set}/{case}"),
+                    100,
+                ));
             }
             Event::Finished(finished) => {
                 self.totals.add(finished.row.verdict, finished.row.harm);

@@ -77,8 +77,12 @@ pub async fn run(
     Ok(interrupted)
 }
 
-/// Nothing was judged so far, more errors came than are allowed, and the last one is of a kind that does not pass.
+/// So many errors beyond the allowance, and nothing else, end a run early.
+const HOPELESS: usize = 5;
+
+/// Nothing was judged so far, several errors more than allowed came, and the last one is of a kind that does not pass.
 fn is_hopeless(totals: &Totals, last: &Row, allowed_errors: usize) -> bool {
-    let lasting = ["error.auth", "error.request", "error.network", "error.template", "error.recording"].contains(&last.class.as_str());
-    lasting && totals.errors > allowed_errors && totals.passed + totals.failed == 0
+    let lasting = ["error.auth", "error.request", "error.network", "error.template", "error.recording"]
+        .contains(&last.class.as_str());
+    lasting && totals.errors >= allowed_errors + HOPELESS && totals.passed + totals.failed == 0
 }

@@ -94,7 +94,8 @@ fn pass(evidence: &Evidence<'_>) -> Class {
     if evidence.actual == evidence.before {
         return Class::PassUntouched;
     }
-    let assisted = evidence.calls.iter().any(|call| call.edit && call.ok && call.notes.iter().any(|note| note.is_leniency()));
+    let assisted =
+        evidence.calls.iter().any(|call| call.edit && call.ok && call.notes.iter().any(|note| note.is_leniency()));
     if assisted {
         return Class::PassAssisted;
     }

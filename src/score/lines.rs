@@ -95,7 +95,10 @@ fn parts(text: &[u8]) -> (&[u8], &[u8], &[u8]) {
 
 /// What the eye sees of a line: its characters without blanks.
 fn seen(text: &[u8]) -> String {
-    decoded(text).chars().filter(|character| !(character.is_whitespace() || matches!(character, '\u{200B}' | '\u{FEFF}'))).collect()
+    decoded(text)
+        .chars()
+        .filter(|character| !(character.is_whitespace() || matches!(character, '\u{200B}' | '\u{FEFF}')))
+        .collect()
 }
 
 /// UTF-8, or Latin-1 where it is not.

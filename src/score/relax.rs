@@ -54,7 +54,9 @@ fn relaxed(bytes: &[u8], relaxation: Relaxation) -> Vec<u8> {
             let end = bytes.len() - bytes.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
             bytes[..end].to_vec()
         }
-        Relaxation::Whitespace => without_bom(bytes).0.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect(),
+        Relaxation::Whitespace => {
+            without_bom(bytes).0.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
+        }
         Relaxation::Eol | Relaxation::TrailingWhitespace => {
             let mut out = Vec::with_capacity(bytes.len());
             for line in lines(bytes, LineModel::Lm3) {

@@ -26,10 +26,12 @@ pub(super) fn diagnose(before: &Tree, expected: &Tree, actual: &Tree) -> (Wrong,
     if !stray && off.iter().all(|path| same_contents(expected, actual, path)) {
         return (Wrong::Meta, vec![Flag::Mode]);
     }
-    let files: Vec<FileChange<'_>> = wanted.iter().map(|path| FileChange::new(before, expected, actual, path)).collect();
+    let files: Vec<FileChange<'_>> =
+        wanted.iter().map(|path| FileChange::new(before, expected, actual, path)).collect();
     let hits = files.iter().any(FileChange::hits);
     for path in &off {
-        if let (Some(Node::File { mode: want, .. }), Some(Node::File { mode: have, .. })) = (expected.get(path), actual.get(path))
+        if let (Some(Node::File { mode: want, .. }), Some(Node::File { mode: have, .. })) =
+            (expected.get(path), actual.get(path))
             && want != have
         {
             flags.push(Flag::Mode);

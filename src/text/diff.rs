@@ -120,10 +120,7 @@ mod tests {
     #[test]
     fn shows_the_bytes_that_differ() {
         let diff = unified(b"a\r\nb\r\nc", b"a\r\nb\nc", 1, 50, 80);
-        assert_eq!(
-            diff,
-            "@@ -1,3 +1,3 @@\n a␍␊\n-b␍␊\n+b␊\n c (no line ending)"
-        );
+        assert_eq!(diff, "@@ -1,3 +1,3 @@\n a␍␊\n-b␍␊\n+b␊\n c (no line ending)");
         assert_eq!(unified(b"a\n", b"a\n", 3, 50, 80), "");
     }
 

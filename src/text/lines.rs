@@ -77,11 +77,7 @@ impl Line<'_> {
 
 /// The lines of `bytes`, lazily. A final line ending does not start another line: `a\nb\n` has two lines, an empty text has none.
 pub fn lines(bytes: &[u8], model: LineModel) -> Lines<'_> {
-    Lines {
-        bytes,
-        at: 0,
-        model,
-    }
+    Lines { bytes, at: 0, model }
 }
 
 /// Iterator of [`lines`].
@@ -98,11 +94,7 @@ impl<'a> Iterator for Lines<'a> {
     fn next(&mut self) -> Option<Line<'a>> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         let (length, ending) = first_break(rest, self.model).unwrap_or((rest.len(), Ending::None));
-        let line = Line {
-            start: self.at,
-            text: &rest[..length],
-            ending,
-        };
+        let line = Line { start: self.at, text: &rest[..length], ending };
         self.at = line.end();
         Some(line)
     }
@@ -112,13 +104,8 @@ impl<'a> Iterator for Lines<'a> {
 fn first_break(rest: &[u8], model: LineModel) -> Option<(usize, Ending)> {
     match model {
         LineModel::Lm1 => memchr(b'\n', rest).map(|at| (at, Ending::Lf)),
-        LineModel::Lm2 => memchr(b'\n', rest).map(|at| {
-            if at > 0 && rest[at - 1] == b'\r' {
-                (at - 1, Ending::CrLf)
-            } else {
-                (at, Ending::Lf)
-            }
-        }),
+        LineModel::Lm2 => memchr(b'\n', rest)
+            .map(|at| if at > 0 && rest[at - 1] == b'\r' { (at - 1, Ending::CrLf) } else { (at, Ending::Lf) }),
         LineModel::Lm3 => memchr2(b'\n', b'\r', rest).map(|at| (at, break_at(rest, at))),
         LineModel::LmPy => (0..rest.len()).find_map(|at| match rest[at] {
             b'\n' | b'\r' => Some((at, break_at(rest, at))),
@@ -138,16 +125,8 @@ fn break_at(rest: &[u8], at: usize) -> Ending {
     }
 }
 
-const PYTHON_SEPARATORS: [&[u8]; 8] = [
-    b"\x0B",
-    b"\x0C",
-    b"\x1C",
-    b"\x1D",
-    b"\x1E",
-    "\u{85}".as_bytes(),
-    "\u{2028}".as_bytes(),
-    "\u{2029}".as_bytes(),
-];
+const PYTHON_SEPARATORS: [&[u8]; 8] =
+    [b"\x0B", b"\x0C", b"\x1C", b"\x1D", b"\x1E", "\u{85}".as_bytes(), "\u{2028}".as_bytes(), "\u{2029}".as_bytes()];
 
 /// The text without a leading byte-order mark, and the length of the mark (0 or 3).
 pub fn without_bom(bytes: &[u8]) -> (&[u8], usize) {
@@ -179,17 +158,12 @@ pub fn dominant(bytes: &[u8], model: LineModel) -> Ending {
 
 /// How many line breaks there are.
 pub fn count_breaks(bytes: &[u8], model: LineModel) -> usize {
-    lines(bytes, model)
-        .filter(|line| line.ending != Ending::None)
-        .count()
+    lines(bytes, model).filter(|line| line.ending != Ending::None).count()
 }
 
 /// `text` without one trailing line ending of any kind (`\r\n` counts as one).
 pub fn strip_one_break(text: &[u8]) -> &[u8] {
-    text.strip_suffix(b"\r\n")
-        .or_else(|| text.strip_suffix(b"\n"))
-        .or_else(|| text.strip_suffix(b"\r"))
-        .unwrap_or(text)
+    text.strip_suffix(b"\r\n").or_else(|| text.strip_suffix(b"\n")).or_else(|| text.strip_suffix(b"\r")).unwrap_or(text)
 }
 
 /// `text` with every line break of any kind ([`LineModel::Lm3`]) written as `ending`.
@@ -210,9 +184,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn split(bytes: &[u8], model: LineModel) -> Vec<(&[u8], Ending)> {
-        lines(bytes, model)
-            .map(|line| (line.text, line.ending))
-            .collect()
+        lines(bytes, model).map(|line| (line.text, line.ending)).collect()
     }
 
     #[test]
@@ -220,46 +192,26 @@ mod tests {
         let text = b"a\r\nb\rc\nd";
         assert_eq!(
             split(text, LineModel::Lm3),
-            [
-                (&b"a"[..], Ending::CrLf),
-                (b"b", Ending::Cr),
-                (b"c", Ending::Lf),
-                (b"d", Ending::None)
-            ]
+            [(&b"a"[..], Ending::CrLf), (b"b", Ending::Cr), (b"c", Ending::Lf), (b"d", Ending::None)]
         );
         assert_eq!(
             split(text, LineModel::Lm2),
-            [
-                (&b"a"[..], Ending::CrLf),
-                (b"b\rc", Ending::Lf),
-                (b"d", Ending::None)
-            ]
+            [(&b"a"[..], Ending::CrLf), (b"b\rc", Ending::Lf), (b"d", Ending::None)]
         );
         assert_eq!(
             split(text, LineModel::Lm1),
-            [
-                (&b"a\r"[..], Ending::Lf),
-                (b"b\rc", Ending::Lf),
-                (b"d", Ending::None)
-            ]
+            [(&b"a\r"[..], Ending::Lf), (b"b\rc", Ending::Lf), (b"d", Ending::None)]
         );
         assert_eq!(
             split("a\u{2028}b\x0Cc\r\n".as_bytes(), LineModel::LmPy),
-            [
-                (&b"a"[..], Ending::Other("\u{2028}".as_bytes())),
-                (b"b", Ending::Other(b"\x0C")),
-                (b"c", Ending::CrLf)
-            ]
+            [(&b"a"[..], Ending::Other("\u{2028}".as_bytes())), (b"b", Ending::Other(b"\x0C")), (b"c", Ending::CrLf)]
         );
     }
 
     #[test]
     fn a_final_break_starts_no_line_and_an_empty_text_has_none() {
         assert_eq!(split(b"", LineModel::Lm3), []);
-        assert_eq!(
-            split(b"\n", LineModel::Lm3),
-            [(&b""[..], Ending::Lf)]
-        );
+        assert_eq!(split(b"\n", LineModel::Lm3), [(&b""[..], Ending::Lf)]);
         assert_eq!(split(b"a\nb\n", LineModel::Lm3).len(), 2);
     }
 

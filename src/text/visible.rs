@@ -101,10 +101,7 @@ mod tests {
     use crate::text::{LineModel, lines};
 
     fn shown(bytes: &[u8]) -> String {
-        lines(bytes, LineModel::Lm3)
-            .map(|each| line(&each))
-            .collect::<Vec<_>>()
-            .join("|")
+        lines(bytes, LineModel::Lm3).map(|each| line(&each)).collect::<Vec<_>>().join("|")
     }
 
     #[test]

@@ -53,7 +53,8 @@ impl<'a> Args<'a> {
     /// `args_invalid` when it is absent or of another type.
     pub fn required_text(&mut self, name: &'static str) -> Result<&'a str, Refusal> {
         self.text(name)?.ok_or_else(|| {
-            Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` is missing; nothing changed")).with_note(Note::ArgumentMissing)
+            Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` is missing; nothing changed"))
+                .with_note(Note::ArgumentMissing)
         })
     }
 

@@ -67,11 +67,17 @@ impl Floors {
         let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
         let floors: Floors = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
         if floors.format != FORMAT {
-            return Err(unreadable(format!("format {} is not known here; this version reads format {FORMAT}", floors.format)));
+            return Err(unreadable(format!(
+                "format {} is not known here; this version reads format {FORMAT}",
+                floors.format
+            )));
         }
         for (index, floor) in floors.floors.iter().enumerate() {
             if floors.floors[..index].iter().any(|other| other.same_cell(floor)) {
-                return Err(unreadable(format!("two floors for {} × {} × {} ({})", floor.model, floor.tool, floor.set, floor.prompt)));
+                return Err(unreadable(format!(
+                    "two floors for {} × {} × {} ({})",
+                    floor.model, floor.tool, floor.set, floor.prompt
+                )));
             }
         }
         Ok(floors)
@@ -87,7 +93,11 @@ impl Floors {
         };
         let differs = |reason: String| FloorError::NotComparable { cell: cell.title(), reason };
         if floor.digest != cell.digest {
-            return Err(differs(format!("it was measured on cases {}, and they are now {}", short(&floor.digest), short(&cell.digest))));
+            return Err(differs(format!(
+                "it was measured on cases {}, and they are now {}",
+                short(&floor.digest),
+                short(&cell.digest)
+            )));
         }
         if let Some(conditions) = &floor.conditions
             && *conditions != cell.conditions

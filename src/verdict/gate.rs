@@ -47,12 +47,18 @@ impl Allowance {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// At or above its floor.
-    Passed { floor: usize },
-    Below { floor: usize },
+    Passed {
+        floor: usize,
+    },
+    Below {
+        floor: usize,
+    },
     /// There is no floor for it.
     Ungated,
     /// Too little was judged to compare it with anything.
-    Incomplete { why: String },
+    Incomplete {
+        why: String,
+    },
 }
 
 /// Judges a cell. Being incomplete goes before being below a floor: no pass rate is judged over a thin sample.

@@ -69,7 +69,7 @@ fn read_directory(directory: &Path, prefix: &str, tree: &mut Tree) -> io::Result
             Node::Directory
         } else if kind.is_file() {
             let mode = entry.metadata()?.permissions().mode() & 0o7777;
-            Node::File { bytes: fs::read(entry.path())?, mode }
+            Node::File { bytes: fs::read(entry.path())?.into(), mode }
         } else {
             Node::Other
         };
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_is_put_down_is_found_again() {
-        let file = |text: &str, mode| Node::File { bytes: text.into(), mode };
+        let file = |text: &str, mode| Node::File { bytes: text.as_bytes().into(), mode };
         let tree: Tree = [
             ("a/b.txt".to_owned(), file("x\r\n", DEFAULT_MODE)),
             ("run.sh".to_owned(), file("", 0o755)),

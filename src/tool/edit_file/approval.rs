@@ -70,7 +70,10 @@ impl Approvals {
 }
 
 fn refusal(mode: &str, path: &str, why: &str, how: &str) -> Refusal {
-    Refusal::new(Kind::Approval, format!("edit not approved: edit_file {mode} {path} ({why}), and {how}; nothing changed"))
+    Refusal::new(
+        Kind::Approval,
+        format!("edit not approved: edit_file {mode} {path} ({why}), and {how}; nothing changed"),
+    )
 }
 
 /// Paths that hold credentials: `.ssh/`, `.aws/credentials`, `.netrc`, private keys.

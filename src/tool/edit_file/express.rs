@@ -16,13 +16,16 @@ pub(super) fn express(current: &Tree, expected: &Tree) -> Result<Vec<Planned>, S
     let mut calls = Vec::new();
     for path in current.changed_paths(expected) {
         match (current.get(&path), expected.get(&path)) {
-            (Some(Node::File { bytes: before, mode: old }), Some(Node::File { bytes: after, mode: new })) if old == new => {
+            (Some(Node::File { bytes: before, mode: old }), Some(Node::File { bytes: after, mode: new }))
+                if old == new =>
+            {
                 calls.extend(edit_calls(&path, before, after).ok_or_else(|| {
                     format!("edit_file cannot write {path}: it holds bytes that are not UTF-8 in the changed part")
                 })?);
             }
             (None, Some(Node::File { bytes, .. })) => {
-                let content = std::str::from_utf8(bytes).map_err(|_| format!("edit_file cannot create {path}: it is not UTF-8"))?;
+                let content = std::str::from_utf8(bytes)
+                    .map_err(|_| format!("edit_file cannot create {path}: it is not UTF-8"))?;
                 calls.push(planned(NAME, json!({ "path": path, "mode": "write", "content": content })));
             }
             (_, None) => return Err(format!("edit_file cannot delete {path}")),
@@ -76,7 +79,10 @@ fn by_text(path: &str, before: &[u8], after: &[u8]) -> Option<Vec<Planned>> {
         let content = String::from_utf8(joined(&new[from..new.len() - back])).ok()?;
         let done = replace::replace(path, before, Intent { content: &content, line: None, find: Some(&find) });
         if done.is_ok_and(|edited| edited.bytes == after) {
-            return Some(vec![planned(NAME, json!({ "path": path, "mode": "replace", "content": content, "find": find }))]);
+            return Some(vec![planned(
+                NAME,
+                json!({ "path": path, "mode": "replace", "content": content, "find": find }),
+            )]);
         }
     }
     None
@@ -108,7 +114,7 @@ pub(super) fn direct(target: &Target, as_read: &[u8]) -> String {
 
 /// A text in back quotes; one that back quotes cannot show exactly as a JSON string.
 fn quoted(text: &str) -> String {
-    let plain = !text.is_empty() && text.trim() == text && !text.contains(['`', '\n', '\r', '\t']);
+    let plain = !text.is_empty() && !text.contains(['`', '\n', '\r', '\t']);
     if plain { format!("`{text}`") } else { format!("the JSON string {}", json!(text)) }
 }
 
@@ -118,7 +124,7 @@ mod tests {
     use crate::case::tree::DEFAULT_MODE;
 
     fn tree(bytes: &[u8]) -> Tree {
-        Tree::from_iter([("f".to_owned(), Node::File { bytes: bytes.to_vec(), mode: DEFAULT_MODE })])
+        Tree::from_iter([("f".to_owned(), Node::File { bytes: bytes.into(), mode: DEFAULT_MODE })])
     }
 
     fn ways(before: &[u8], after: &[u8]) -> Vec<String> {
@@ -127,7 +133,14 @@ mod tests {
             .iter()
             .map(|call| {
                 let has = |name: &str| call.arguments.contains_key(name);
-                if has("line") { "line" } else if has("find") { "find" } else { "write" }.to_owned()
+                if has("line") {
+                    "line"
+                } else if has("find") {
+                    "find"
+                } else {
+                    "write"
+                }
+                .to_owned()
             })
             .collect()
     }

@@ -148,7 +148,8 @@ impl EditSession {
         let content = args.required_text("content")?;
         let (line, find) = (args.integer("line")?, args.text("find")?);
         if path.is_empty() {
-            return Err(Refusal::new(Kind::ArgsInvalid, "argument `path` is empty; nothing changed").with_note(Note::ArgumentValue));
+            return Err(Refusal::new(Kind::ArgsInvalid, "argument `path` is empty; nothing changed")
+                .with_note(Note::ArgumentValue));
         }
         if mode == Mode::Replace && line.is_none() && find.unwrap_or_default().is_empty() {
             return Err(Refusal::new(
@@ -212,7 +213,10 @@ fn mode(word: &str) -> Result<Mode, Refusal> {
         "replace" => Ok(Mode::Replace),
         _ => Err(Refusal::new(
             Kind::ArgsInvalid,
-            format!("unknown mode \"{}\": use write, append, or replace; nothing changed", words::excerpt(word.as_bytes())),
+            format!(
+                "unknown mode \"{}\": use write, append, or replace; nothing changed",
+                words::excerpt(word.as_bytes())
+            ),
         )
         .with_note(Note::ArgumentValue)),
     }
@@ -232,7 +236,9 @@ fn confined(root: &Path, path: &str, verb: &str) -> Result<PathBuf, Refusal> {
             // The real directory is not named: a conversation must not depend on where the workspace lies.
             format!("cannot {verb} {path}: outside the writable directories (the workspace)"),
         )),
-        Err(PathFault::LinkLoop) => Err(Refusal::new(Kind::PathDenied, format!("cannot {verb} {path}: its symbolic links lead nowhere"))),
+        Err(PathFault::LinkLoop) => {
+            Err(Refusal::new(Kind::PathDenied, format!("cannot {verb} {path}: its symbolic links lead nowhere")))
+        }
         Err(PathFault::Io(error)) => Err(io_fault(verb, path, &error)),
     }
 }
@@ -249,7 +255,10 @@ fn existing(path: &str, place: &Path) -> Result<Option<Metadata>, Refusal> {
             Err(Refusal::new(Kind::IsDirectory, format!("cannot write {path}: it is a directory; nothing changed")))
         }
         Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),
-        Ok(_) => Err(Refusal::new(Kind::NotRegular, format!("cannot write {path}: it is not a regular file; nothing changed"))),
+        Ok(_) => Err(Refusal::new(
+            Kind::NotRegular,
+            format!("cannot write {path}: it is not a regular file; nothing changed"),
+        )),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             let parent = place.parent().is_some_and(Path::is_dir);
             if parent {
@@ -257,7 +266,9 @@ fn existing(path: &str, place: &Path) -> Result<Option<Metadata>, Refusal> {
             } else {
                 Err(Refusal::new(
                     Kind::NoParent,
-                    format!("cannot write {path}: its directory does not exist, and edit_file never creates directories"),
+                    format!(
+                        "cannot write {path}: its directory does not exist, and edit_file never creates directories"
+                    ),
                 ))
             }
         }
@@ -272,7 +283,10 @@ fn replace_in(path: &str, place: &Path, before: Option<&Metadata>, intent: Inten
     if metadata.len() > MAX_REPLACE {
         return Err(Refusal::new(
             Kind::TooLarge,
-            format!("{path} has {} bytes, and replace edits files of at most {MAX_REPLACE}; nothing changed", metadata.len()),
+            format!(
+                "{path} has {} bytes, and replace edits files of at most {MAX_REPLACE}; nothing changed",
+                metadata.len()
+            ),
         ));
     }
     let bytes = fs::read(place).map_err(|error| io_fault("read", path, &error))?;
@@ -300,5 +314,9 @@ fn append(path: &str, place: &Path, before: Option<&Metadata>, content: &str) ->
     };
     bytes.extend_from_slice(content.as_bytes());
     write::atomic(place, &bytes).map_err(|error| io_fault("write", path, &error))?;
-    Ok(Done { text: format!("appended to {path}; now {} bytes", bytes.len()), notes: Vec::new(), size: bytes.len() as u64 })
+    Ok(Done {
+        text: format!("appended to {path}; now {} bytes", bytes.len()),
+        notes: Vec::new(),
+        size: bytes.len() as u64,
+    })
 }

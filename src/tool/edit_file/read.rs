@@ -47,7 +47,8 @@ pub(super) fn read(root: &Path, args: &mut Args<'_>) -> Result<Outcome, Refusal>
 fn positive(args: &mut Args<'_>, name: &'static str, default: i64) -> Result<usize, Refusal> {
     let value = args.integer(name)?.unwrap_or(default);
     usize::try_from(value).ok().filter(|value| *value > 0).ok_or_else(|| {
-        Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` must be 1 or more, not {value}")).with_note(Note::ArgumentValue)
+        Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` must be 1 or more, not {value}"))
+            .with_note(Note::ArgumentValue)
     })
 }
 

@@ -91,7 +91,8 @@ fn line_with(all: &[Line<'_>], numbered: usize, find: &[u8]) -> Result<usize, Re
     if finder.find(all[numbered].text).is_some() {
         return Ok(numbered);
     }
-    let mut holders = all.iter().enumerate().filter(|(_, line)| finder.find(line.text).is_some()).map(|(index, _)| index);
+    let mut holders =
+        all.iter().enumerate().filter(|(_, line)| finder.find(line.text).is_some()).map(|(index, _)| index);
     match (holders.next(), holders.next()) {
         (Some(only), None) => Ok(only),
         (first, second) => {
@@ -163,7 +164,13 @@ fn guard_line(before: &[Line<'_>], index: usize, after: &[u8]) -> Result<(), Ref
 
 /// A16 for a text edit: the breaks are those of before less those removed and plus those added, and the lines wholly
 /// before and wholly after the match are as they were.
-fn guard_text(body: &[u8], (start, end): (usize, usize), replacement: &[u8], after: &[u8], line: usize) -> Result<(), Refusal> {
+fn guard_text(
+    body: &[u8],
+    (start, end): (usize, usize),
+    replacement: &[u8],
+    after: &[u8],
+    line: usize,
+) -> Result<(), Refusal> {
     let count = |bytes: &[u8]| count_breaks(bytes, LineModel::Lm3);
     let want = count(body) - count(&body[start..end]) + count(replacement);
     let have = count(after);
@@ -233,7 +240,8 @@ mod tests {
 
     #[test]
     fn the_blind_spot_is_said() {
-        let edited = replace("f", b"    return 1\n", Intent { content: "print(1)", line: Some(1), find: None }).unwrap();
+        let edited =
+            replace("f", b"    return 1\n", Intent { content: "print(1)", line: Some(1), find: None }).unwrap();
         assert_eq!(edited.bytes, b"    print(1)\n");
         assert_eq!(edited.kept_indentation.as_deref(), Some(&b"    "[..]));
         assert_eq!(edited.notes, [Note::IndentKept]);
@@ -247,7 +255,8 @@ mod tests {
     }
 
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
-        let pieces: Vec<&[u8]> = vec![b"\n", b"\r\n", b"\r", b"a", b"b", b" ", b"\t", b"\xE9", b"ab", "\u{FEFF}".as_bytes()];
+        let pieces: Vec<&[u8]> =
+            vec![b"\n", b"\r\n", b"\r", b"a", b"b", b" ", b"\t", b"\xE9", b"ab", "\u{FEFF}".as_bytes()];
         let piece = proptest::sample::select(pieces);
         proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
     }

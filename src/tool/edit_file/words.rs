@@ -124,7 +124,8 @@ pub(super) fn line_mismatch(number: usize, find: &[u8], actual: &[u8], holders: 
 }
 
 pub(super) fn anchor_missing(find: &[u8]) -> Refusal {
-    let refusal = |hint: &str| Refusal::new(Kind::AnchorMissing, format!("text to replace not found: {}{hint}", excerpt(find)));
+    let refusal =
+        |hint: &str| Refusal::new(Kind::AnchorMissing, format!("text to replace not found: {}{hint}", excerpt(find)));
     if has_number_column(find) {
         refusal(" (leave out the line numbers that read_file shows before each line)").with_note(Note::NumberColumn)
     } else {
@@ -142,14 +143,18 @@ pub(super) fn anchor_ambiguous(find: &[u8], count: usize) -> Refusal {
 pub(super) fn guard_breaks(line: usize, have: usize, want: usize) -> Refusal {
     Refusal::new(
         Kind::Guard,
-        format!("edit at line {line} refused: the file would have {have} line breaks, not {want}, more than the edit names; nothing changed"),
+        format!(
+            "edit at line {line} refused: the file would have {have} line breaks, not {want}, more than the edit names; nothing changed"
+        ),
     )
 }
 
 pub(super) fn guard_line(line: usize, other: usize) -> Refusal {
     Refusal::new(
         Kind::Guard,
-        format!("edit at line {line} refused: line {other} would change as well, more than the edit names; nothing changed"),
+        format!(
+            "edit at line {line} refused: line {other} would change as well, more than the edit names; nothing changed"
+        ),
     )
 }
 

@@ -1,0 +1,204 @@
+//! `run`: drive models through tools over cases; score, record, report, gate.
+
+mod drive;
+mod settings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+
+use self::drive::{Done, RUNS, drive};
+use self::settings::{allowance, check_options, fill_cases, follow, parse_name, recorded_conditions, settings, tools};
+use super::cases::{CaseFlags, select_failure};
+use super::models::{self, ModelFlags};
+use super::{Exit, Failure, gate, output};
+use crate::case::select::select;
+use crate::config::{Config, RunConfig};
+use crate::model::text_calls::TextCalls;
+use crate::report::{Summary, markdown, terminal};
+use crate::run::{Plan, Prompt, StopAfter};
+use crate::score::Verdict;
+use crate::verdict::floor::Floors;
+use crate::verdict::gate::Allowance;
+use crate::workspace::write;
+
+/// Where floors are looked for unless told otherwise.
+pub(super) const FLOORS: &str = "reports/floors.json";
+/// What is replayed when no model is named: a real model, recorded with this repository's cases.
+const SHIPPED: &str = "fixtures/recordings/qwen2.5-coder-1.5b-directed";
+
+#[derive(Debug, Args)]
+pub(super) struct RunFlags {
+    #[command(flatten)]
+    model: ModelFlags,
+    /// Edit tool; may be repeated [default: edit_file]
+    #[arg(long, value_name = "NAME", env = "EDITGATE_TOOL", value_delimiter = ',')]
+    tool: Vec<String>,
+    #[command(flatten)]
+    cases: CaseFlags,
+    /// Attempts of each case
+    #[arg(long, value_name = "N", env = "EDITGATE_REPEAT")]
+    repeat: Option<usize>,
+    /// Attempts at the same time [default: 1]
+    #[arg(short = 'j', long, value_name = "N", env = "EDITGATE_CONCURRENCY")]
+    concurrency: Option<usize>,
+    /// What the model is told: only the task, or also the tool's own words [default: plain]
+    #[arg(long, value_name = "plain|directed", env = "EDITGATE_PROMPT", value_parser = parse_name::<Prompt>)]
+    prompt: Option<Prompt>,
+    /// Whether calls written into the text of an answer are run [default: reject]
+    #[arg(long, value_name = "reject|accept", env = "EDITGATE_TEXT_CALLS", value_parser = parse_name::<TextCalls>)]
+    text_calls: Option<TextCalls>,
+    /// When an attempt ends: at the first successful edit, or when the model makes no more calls [default: done]
+    #[arg(long, value_name = "edit|done", env = "EDITGATE_STOP_AFTER", value_parser = parse_name::<StopAfter>)]
+    stop_after: Option<StopAfter>,
+    /// Answers of the model in one attempt at most [default: 8]
+    #[arg(long, value_name = "N", env = "EDITGATE_MAX_TURNS")]
+    max_turns: Option<usize>,
+    /// How often the same refused call may come [default: 3]
+    #[arg(long, value_name = "N", env = "EDITGATE_IDENTICAL_LIMIT")]
+    identical_limit: Option<usize>,
+    /// Seconds of one attempt at most [default: 600]
+    #[arg(long, value_name = "SECONDS", env = "EDITGATE_TIMEOUT")]
+    timeout: Option<f64>,
+    /// Infrastructure errors allowed before the run counts as incomplete: a number, or a share such as 0.1 [default: 0]
+    #[arg(long, value_name = "N|RATE", env = "EDITGATE_FAIL_ON_ERROR")]
+    fail_on_error: Option<String>,
+    /// Options of the tool's session, as a JSON object (see `tools show`)
+    #[arg(long, value_name = "JSON", env = "EDITGATE_TOOL_OPTIONS")]
+    tool_options: Option<String>,
+    /// Directory for the evidence [default: reports/runs/<id>]
+    #[arg(long, value_name = "DIR", env = "EDITGATE_OUT")]
+    out: Option<PathBuf>,
+    /// File of floors [default: reports/floors.json, where there is one]
+    #[arg(long, value_name = "FILE", env = "EDITGATE_FLOORS", conflicts_with = "no_gate")]
+    floors: Option<PathBuf>,
+    /// Compare with no floors
+    #[arg(long, env = "EDITGATE_NO_GATE")]
+    no_gate: bool,
+    /// Keep the answers as a recording that `-m replay/DIR` plays
+    #[arg(long, value_name = "DIR", env = "EDITGATE_RECORD")]
+    record: Option<PathBuf>,
+    /// Directory for workspaces [default: in memory where the system has some]
+    #[arg(long, value_name = "DIR", env = "EDITGATE_SANDBOX_DIR")]
+    sandbox_dir: Option<PathBuf>,
+    /// Print what would be run, and run nothing
+    #[arg(long, env = "EDITGATE_DRY_RUN")]
+    dry_run: bool,
+    /// Configuration file [default: editgate.toml, where there is one]
+    #[arg(long, value_name = "FILE", env = "EDITGATE_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
+    let config = Config::load(flags.config.as_deref()).map_err(Failure::usage)?;
+    let specs = models::specs(&flags.model, &config.run);
+    let shipped = specs.is_empty();
+    let specs = if shipped { vec![shipped_recording()?] } else { specs };
+    let concurrency = flags.concurrency.or(config.run.concurrency).unwrap_or(1);
+    let mut opened = Vec::new();
+    for spec in &specs {
+        opened.push(models::open(spec, &flags.model, &config, concurrency)?);
+    }
+    let recorded = recorded_conditions(&opened)?;
+    if let Some(conditions) = &recorded {
+        follow(&mut flags, &config.run, conditions)?;
+    }
+    let settings = settings(&flags, &config, concurrency)?;
+    let allowance = allowance(&flags, &config.run)?;
+    let tools = tools(&flags, &config.run)?;
+    check_options(&tools, &settings)?;
+    fill_cases(&mut flags.cases, &config.run);
+    let sets = flags.cases.load()?;
+    let selected = select(&sets, &flags.cases.selection()).map_err(select_failure)?;
+    let source = opened.iter().find_map(|opened| opened.source.clone());
+    let planned: Vec<_> = opened.into_iter().map(|opened| opened.planned).collect();
+    let plan = Plan::new(&planned, &tools, &selected, &settings);
+    let floors = floors(&flags, &config.run)?;
+    if let Some(floors) = &floors {
+        for cell in plan.cells.iter().filter(|cell| !cell.plan.narrowed) {
+            floors.of(&cell.plan).map_err(Failure::usage)?;
+        }
+    }
+    if flags.dry_run {
+        return dry_run(&plan, floors.as_ref());
+    }
+    if shipped {
+        output::message(&format!("no model named with -m: replaying {SHIPPED}, a recording of a real model"));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Internal, error))?;
+    let done = runtime.block_on(drive(&flags, &plan, source, allowance))?;
+    report(&flags, &done, floors.as_ref(), allowance)
+}
+
+fn shipped_recording() -> Result<String, Failure> {
+    if Path::new(SHIPPED).is_dir() {
+        return Ok(format!("replay/{SHIPPED}"));
+    }
+    Err(Failure::usage(anyhow!(
+        "no model named with -m, and the shipped recording {SHIPPED} is not under this directory"
+    )))
+}
+
+fn floors(flags: &RunFlags, config: &RunConfig) -> Result<Option<Floors>, Failure> {
+    if flags.no_gate {
+        return Ok(None);
+    }
+    let named = flags.floors.clone().or_else(|| config.floors.clone());
+    match named {
+        Some(path) => Floors::load(&path).map(Some).map_err(Failure::usage),
+        None if Path::new(FLOORS).exists() => Floors::load(Path::new(FLOORS)).map(Some).map_err(Failure::usage),
+        None => Ok(None),
+    }
+}
+
+fn dry_run(plan: &Plan<'_>, floors: Option<&Floors>) -> Result<Exit, Failure> {
+    let mut rows = vec![["model", "tool", "set", "prompt", "cases", "attempts", "floor"].map(str::to_owned).to_vec()];
+    for cell in &plan.cells {
+        let cell = &cell.plan;
+        let floor = match floors {
+            Some(floors) if !cell.narrowed => floors.of(cell).map_err(Failure::usage)?,
+            _ => None,
+        };
+        rows.push(vec![
+            cell.model.clone(),
+            cell.tool.clone(),
+            cell.subset.as_ref().map_or(cell.set.clone(), |subset| format!("{}/{subset}", cell.set)),
+            cell.prompt.clone(),
+            cell.cases.to_string(),
+            cell.attempts().to_string(),
+            floor.map_or("–".to_owned(), |floor| floor.floor.to_string()),
+        ]);
+    }
+    output::data(&format!("{}\n{} attempts planned; nothing was run\n", output::table(rows), plan.len()))?;
+    Ok(Exit::Passed)
+}
+
+fn report(flags: &RunFlags, done: &Done, floors: Option<&Floors>, allowance: Allowance) -> Result<Exit, Failure> {
+    let summary = Summary::new(&done.run, &done.rows, floors, allowance).map_err(Failure::usage)?;
+    let file = done.directory.join("report.md");
+    write::output(&file, markdown::render(&summary).as_bytes())
+        .map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", file.display())))?;
+    if flags.out.is_none() {
+        point_latest(&done.run.id);
+    }
+    output::data(&format!("{}report: {}\n", terminal::render(&summary), file.display()))?;
+    if let Some(error) = summary.troubles.iter().find(|row| row.verdict == Verdict::Error) {
+        let why = error.error.as_deref().unwrap_or("no message");
+        output::error(&format!("{}/{}: {}: {why}", error.set, error.case, error.class));
+    }
+    Ok(if done.interrupted { Exit::Interrupted } else { gate::exit_of(&summary.gate) })
+}
+
+/// `reports/runs/latest` leads to the newest run. A convenience: that it cannot be made is no failure.
+fn point_latest(id: &str) {
+    let link = Path::new(RUNS).join("latest");
+    let fresh = Path::new(RUNS).join(format!(".latest-{id}"));
+    if std::os::unix::fs::symlink(id, &fresh).is_ok() && fs::rename(&fresh, &link).is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+}
