@@ -102,7 +102,8 @@ type Judged<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a str, &'a [&'a str]);
 
 #[test]
 fn every_wrong_class_is_reached() {
-    let table: [Judged<'_>; 14] = [
+    let table: [Judged<'_>; 15] = [
+        (b"a {\nb\nc\n", b"a {\nB\nc\n", b"a {\nB\n}\nc\n", "fail.wrong.collateral", &["collateral"]),
         (b"a\nb\nc\n", b"a\nB\nc\n", b"a\nB \nc\n", "fail.wrong.trailing_whitespace", &["trailing_whitespace"]),
         (b"a\nb\nc\n", b"a\nB\nc\n", b"a\nB\nc", "fail.wrong.final_newline", &["collateral", "final_newline"]),
         (b"a\nb", b"a\nB", b"a\nB\n", "fail.wrong.final_newline", &["final_newline"]),

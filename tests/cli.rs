@@ -292,6 +292,28 @@ fn bad_input_is_one_line_and_the_documented_code() {
 }
 
 #[test]
+fn flag_goes_before_environment_before_file() {
+    let place = Place::new();
+    place.cases(TWO);
+    place.write("editgate.toml", "[run]\nmodel = [\"builtin/noop\"]\nsubset = \"release\"\nmax-turns = 3\n");
+    let plan = |command: &mut assert_cmd::Command| stdout(&command.args(["--dry-run"]).output().expect("ran"));
+    let mut file = place.editgate();
+    assert!(plan(file.arg("run")).contains("builtin/noop"));
+    let mut environment = place.editgate();
+    assert!(plan(environment.arg("run").env("EDITGATE_MODEL", "builtin/garbage")).contains("builtin/garbage"));
+    let mut flag = place.editgate();
+    let told = plan(flag.args(["run", "-m", "builtin/oracle"]).env("EDITGATE_MODEL", "builtin/garbage"));
+    assert!(
+        told.contains("builtin/oracle") && told.contains("t/release") && told.contains("2 attempts planned"),
+        "{told}"
+    );
+    for yes in ["1", "true", "yes"] {
+        let output = place.editgate().arg("run").env("EDITGATE_DRY_RUN", yes).output().expect("ran");
+        assert!(stdout(&output).contains("nothing was run"), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn calls_on_stdin_that_are_none_say_which_line() {
     let place = Place::new();
     let call = |input: &str| {
@@ -359,6 +381,19 @@ fn a_recording_replays_to_the_same_rows_and_tells_when_it_cannot() {
     assert_eq!(code(&diverged), 4);
     assert_eq!(place.rows("diverged")[0]["class"], "error.recording");
     assert_eq!(place.rows("diverged")[1]["class"], "fail.refused.line_range");
+}
+
+#[test]
+fn a_recording_of_some_cases_replays_those() {
+    let place = Place::new();
+    place.cases(TWO);
+    let server = Server::start(vec![edit(2, "Y"), words("Done.")]);
+    let output = place.run(&server).args(["--record", "rec", "--case", "b"]).output().expect("ran");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let again = place.editgate().args(["run", "-m", "replay/rec", "--out", "again"]).output().expect("ran");
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    let rows = place.rows("again");
+    assert_eq!((rows.len(), &rows[0]["case"], &rows[0]["class"]), (1, &json!("b"), &json!("pass.first")));
 }
 
 #[test]
@@ -455,10 +490,10 @@ fn hostile_output_is_inert_in_every_output() {
 #[test]
 fn a_report_is_bounded_whatever_the_run() {
     let place = Place::new();
-    let long = "x".repeat(3000);
-    let before: String = (0..200).map(|n| format!("{n} {long}\n")).collect();
+    let long = "x".repeat(1500);
+    let before: String = (0..60).map(|n| format!("{n} {long}\n")).collect();
     let many: Vec<(String, String)> =
-        (0..120).map(|n| (format!("case-{n}-{}", "y".repeat(100)), format!("{before}{n}"))).collect();
+        (0..80).map(|n| (format!("case-{n}-{}", "y".repeat(100)), format!("{before}{n}"))).collect();
     let cases: Vec<(&str, &str, &str)> =
         many.iter().map(|(id, after)| (id.as_str(), before.as_str(), after.as_str())).collect();
     place.cases(&cases);

@@ -257,7 +257,7 @@ fn hidden_fault(reply: &Reply, url: &str) -> Option<Fault> {
 pub async fn interpret(body: &Value) -> Result<Answer, Fault> {
     let joined;
     let body = match body {
-        Value::String(text) if text.trim_start().starts_with("data:") || text.trim_start().starts_with(':') => {
+        Value::String(text) if is_event_stream(text) => {
             joined = sse::join(text.as_bytes()).await.map_err(|message| Fault::new(FaultKind::Network, message))?;
             &joined
         }
@@ -296,6 +296,12 @@ pub async fn interpret(body: &Value) -> Result<Answer, Fault> {
         finish,
         usage: usage(body.get("usage")),
     })
+}
+
+/// A text that begins as an event stream does.
+fn is_event_stream(text: &str) -> bool {
+    let start = text.trim_start();
+    ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| start.starts_with(field))
 }
 
 /// Content is a text, or a list of parts, or null.

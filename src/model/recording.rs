@@ -43,6 +43,9 @@ pub struct Conditions {
     pub tools: Vec<String>,
     pub sets: Vec<String>,
     pub subset: Option<String>,
+    /// The cases, where a filter left some out; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<String>,
     pub prompt: String,
     pub text_calls: String,
     pub stop_after: String,

@@ -195,28 +195,31 @@ fn process(summary: &Summary<'_>) -> String {
         values.map(|(median, high)| format!("{name} {median} (95th percentile {high})"))
     };
     let number = |values: Option<(u64, u64)>| values.map(|(a, b)| (a.to_string(), b.to_string()));
-    let mut parts = vec![format!("{} calls, {} refused or malformed", process.calls, process.refused)];
-    let (ok, of) = process.first_edit_ok;
-    if of > 0 {
-        parts.push(format!("first edit call carried out in {ok} of {of} attempts that made one"));
-    }
+    let mut parts = Vec::new();
     parts.extend(pair("turns", number(process.turns)));
     parts.extend(pair("seconds of the model", process.seconds.map(|(a, b)| (format!("{a:.1}"), format!("{b:.1}")))));
     parts.extend(pair("input tokens", number(process.input)));
     parts.extend(pair("output tokens", number(process.output)));
+    let (ok, of) = process.first_edit_ok;
+    let mut totals = vec![format!("{} calls, {} of them refused or malformed", process.calls, process.refused)];
+    if of > 0 {
+        totals.push(format!("the first edit call was carried out in {ok} of the {of} attempts that made one"));
+    }
     if process.retries > 0 {
-        parts.push(format!("{} retries of infrastructure", process.retries));
+        totals.push(format!("{} retries of infrastructure", process.retries));
     }
     if !process.dropped_params.is_empty() {
         let names: Vec<String> = process.dropped_params.iter().map(|name| code(name)).collect();
-        parts.push(format!("parameters that the server refused, left out: {}", names.join(", ")));
+        totals.push(format!("parameters that the server refused, left out: {}", names.join(", ")));
     }
     if !summary.conduct.is_empty() {
         let flags: Vec<String> =
             summary.conduct.iter().map(|(name, count)| format!("{} {count}", code(name))).collect();
-        parts.push(format!("conduct: {}", flags.join(", ")));
+        totals.push(format!("conduct, in attempts: {}", flags.join(", ")));
     }
-    format!("## How it went\n\nPer attempt, medians: {}.\n\n", parts.join("; "))
+    let each =
+        if parts.is_empty() { String::new() } else { format!("\nMedians of an attempt: {}.\n", parts.join("; ")) };
+    format!("## How it went\n\nIn all: {}.\n{each}\n", totals.join("; "))
 }
 
 /// Failed and errored attempts, as many as fit into `room` bytes.
@@ -261,18 +264,18 @@ fn case(row: &Row) -> String {
         out.push_str(&format!("- diagnosis: {}\n", flags.join(", ")));
     }
     if let Some(error) = &row.error {
-        out.push_str(&format!("- ended by: {}\n", code(&visible::excerpt(error, 300))));
+        out.push_str(&format!("- ended by: {}\n", code(&one_line(error, 300))));
     }
     if let Some(detail) = &row.detail {
-        out.push_str(&format!("- task: {}\n", text(&visible::excerpt(&detail.task, 400))));
+        out.push_str(&format!("- task: {}\n", text(&one_line(&detail.task, 400))));
         if let Some(edit) = &detail.last_edit {
-            out.push_str(&format!("- last edit call: {}\n", code(&visible::excerpt(edit, 400))));
+            out.push_str(&format!("- last edit call: {}\n", code(&one_line(edit, 400))));
         }
         if let Some(error) = &detail.tool_error {
-            out.push_str(&format!("- last tool error: {}\n", code(&visible::excerpt(error, 300))));
+            out.push_str(&format!("- last tool error: {}\n", code(&one_line(error, 300))));
         }
         if row.calls.is_empty() && !detail.answer.is_empty() {
-            out.push_str(&format!("- answer: {}\n", code(&visible::excerpt(&detail.answer.replace('\n', " "), 300))));
+            out.push_str(&format!("- answer: {}\n", code(&one_line(&detail.answer, 300))));
         }
         if !detail.diff.is_empty() {
             out.push('\n');
@@ -281,6 +284,11 @@ fn case(row: &Row) -> String {
     }
     out.push_str("\n</details>\n\n");
     out
+}
+
+/// A text with its line breaks and runs of blanks as single spaces, cut.
+fn one_line(text: &str, limit: usize) -> String {
+    visible::excerpt(&text.split_whitespace().collect::<Vec<_>>().join(" "), limit)
 }
 
 /// Configuration, fingerprint and how to do it again.

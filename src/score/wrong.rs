@@ -61,6 +61,7 @@ pub(super) fn diagnose(before: &Tree, expected: &Tree, actual: &Tree) -> (Wrong,
     }
     let class = if visible {
         if files.iter().all(FileChange::complete) {
+            flags.push(Flag::Collateral);
             Wrong::Collateral
         } else {
             flags.push(Flag::Content);

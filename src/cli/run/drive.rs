@@ -108,6 +108,11 @@ fn keep(path: &Path, plan: &Plan<'_>, run: &RunFile, facts: &[Value], directory:
             tools: plan.tools.iter().map(|tool| tool.name().to_owned()).collect(),
             sets: plan.selected.iter().map(|chosen| chosen.set.name.clone()).collect(),
             subset: plan.selected.first().and_then(|chosen| chosen.subset.clone()),
+            cases: if plan.selected.iter().any(|chosen| chosen.narrowed) {
+                plan.selected.iter().flat_map(|chosen| chosen.cases.iter().map(|case| case.id.clone())).collect()
+            } else {
+                Vec::new()
+            },
             prompt: settings.prompt.name().to_owned(),
             text_calls: settings.text_calls.name().to_owned(),
             stop_after: settings.stop_after.name().to_owned(),

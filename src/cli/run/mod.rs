@@ -75,7 +75,7 @@ pub(super) struct RunFlags {
     #[arg(long, value_name = "FILE", env = "EDITGATE_FLOORS", conflicts_with = "no_gate")]
     floors: Option<PathBuf>,
     /// Compare with no floors
-    #[arg(long, env = "EDITGATE_NO_GATE")]
+    #[arg(long, env = "EDITGATE_NO_GATE", value_parser = clap::builder::BoolishValueParser::new())]
     no_gate: bool,
     /// Keep the answers as a recording that `-m replay/DIR` plays
     #[arg(long, value_name = "DIR", env = "EDITGATE_RECORD")]
@@ -84,7 +84,7 @@ pub(super) struct RunFlags {
     #[arg(long, value_name = "DIR", env = "EDITGATE_SANDBOX_DIR")]
     sandbox_dir: Option<PathBuf>,
     /// Print what would be run, and run nothing
-    #[arg(long, env = "EDITGATE_DRY_RUN")]
+    #[arg(long, env = "EDITGATE_DRY_RUN", value_parser = clap::builder::BoolishValueParser::new())]
     dry_run: bool,
     /// Configuration file [default: editgate.toml, where there is one]
     #[arg(long, value_name = "FILE", env = "EDITGATE_CONFIG")]

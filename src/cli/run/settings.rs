@@ -78,6 +78,9 @@ pub(super) fn follow(flags: &mut RunFlags, config: &RunConfig, recorded: &Condit
     if flags.cases.subset.is_none() {
         flags.cases.subset.clone_from(&recorded.subset);
     }
+    if flags.cases.case.is_empty() {
+        flags.cases.case.clone_from(&recorded.cases);
+    }
     Ok(())
 }
 
