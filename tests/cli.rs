@@ -410,13 +410,8 @@ fn files_change_under_the_model_when_the_case_says_so() {
         "edit_file",
         json!({ "path": "f.txt", "mode": "replace", "line": 2, "find": "two", "content": "TWO" }),
     )]);
-    let server = Server::start(vec![
-        stale.clone(),
-        words("Done."),
-        calls(&[("read_file", json!({ "path": "f.txt" }))]),
-        stale,
-        words("Done."),
-    ]);
+    let read = calls(&[("read_file", json!({ "path": "f.txt" }))]);
+    let server = Server::start(vec![stale.clone(), words("Done."), read, stale.clone(), words("Done.")]);
     let output = place.run(&server).output().expect("ran");
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     for row in place.rows("out") {
@@ -426,6 +421,14 @@ fn files_change_under_the_model_when_the_case_says_so() {
     let first = &server.requests()[0]["messages"];
     assert_eq!(first[2]["tool_calls"][0]["function"]["name"], "read_file");
     assert_eq!(first[3]["content"], "1\tone\n2\ttwo\n[end of file]");
+
+    // A model that edits without reading meets the changed file as well.
+    let server = Server::start(vec![stale, words("Done.")]);
+    let mut blind = place.editgate();
+    blind.args(["run", "-m", "openai/mock", "--base-url", &server.url, "--case", "then", "--out", "blind"]);
+    assert_eq!(code(&blind.output().expect("ran")), 0);
+    assert_eq!(place.rows("blind")[0]["class"], "pass.assisted");
+    assert_eq!(place.rows("blind")[0]["conduct"], json!(["line_moved", "no_read"]));
 }
 
 #[test]

@@ -148,9 +148,10 @@ fn tags(summary: &Summary<'_>) -> String {
         .take(MAX_TAGS)
         .map(|tag| {
             let mut row = vec![
-                text(&tag.cell.set),
+                if tag.all_sets { "all".to_owned() } else { text(&tag.cell.set) },
                 text(&visible::excerpt(tag.tag, 60)),
                 format!("{}/{}", tag.passed, tag.planned),
+                tag.assisted.to_string(),
             ];
             if several {
                 row.insert(0, text(&tag.cell.tool));
@@ -165,7 +166,11 @@ fn tags(summary: &Summary<'_>) -> String {
     if summary.tags.len() > MAX_TAGS {
         rows.push(vec![format!("… {} more", summary.tags.len() - MAX_TAGS)]);
     }
-    let heads: &[&str] = if several { &["model", "tool", "set", "tag", "passed"] } else { &["set", "tag", "passed"] };
+    let heads: &[&str] = if several {
+        &["model", "tool", "set", "tag", "passed", "of them assisted"]
+    } else {
+        &["set", "tag", "passed", "of them assisted"]
+    };
     format!("## By tag\n\n{}\n", table(heads, &rows))
 }
 

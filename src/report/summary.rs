@@ -1,5 +1,6 @@
 //! One view of a run that all renderers share.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CellPlan, Row, RunFile, Status, Totals};
@@ -16,7 +17,7 @@ pub struct Summary<'a> {
     pub run: &'a RunFile,
     pub totals: Totals,
     pub cells: Vec<CellSummary<'a>>,
-    /// Passed and planned by set and tag, and by cell within.
+    /// By tag: first over all sets, then by cell.
     pub tags: Vec<TagSummary<'a>>,
     /// Failed, errored and skipped attempts by class, most frequent first.
     pub classes: Vec<ClassSummary<'a>>,
@@ -45,12 +46,16 @@ pub struct CellSummary<'a> {
     pub relaxed: BTreeMap<Relaxation, usize>,
 }
 
-/// Cases with one tag in one cell.
+/// Cases with one tag: in one cell, or over all sets of a model, tool and prompt where several have it.
 #[derive(Clone, Debug)]
 pub struct TagSummary<'a> {
     pub cell: &'a CellPlan,
+    /// The cell stands for all sets of its model, tool and prompt.
+    pub all_sets: bool,
     pub tag: &'a str,
     pub passed: usize,
+    /// Of the passed ones, those that needed a leniency of the tool.
+    pub assisted: usize,
     pub planned: usize,
 }
 
@@ -128,13 +133,15 @@ impl<'a> Summary<'a> {
             tags.extend(tag_summaries(plan, &mine));
             cells.push(cell);
         }
+        let mut with_totals = tag_totals(&tags);
+        with_totals.append(&mut tags);
         let counts = counts_of(&totals, cut);
         let gate = overall(run, &cells, incomplete(counts, allowed));
         Ok(Summary {
             run,
             totals,
             gate,
-            tags,
+            tags: with_totals,
             classes: classes(rows),
             troubles: rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)).collect(),
             conduct: conduct(rows),
@@ -261,15 +268,38 @@ fn overall(run: &RunFile, cells: &[CellSummary<'_>], why: Option<String>) -> Gat
 }
 
 fn tag_summaries<'a>(plan: &'a CellPlan, rows: &[&'a Row]) -> Vec<TagSummary<'a>> {
-    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut tags: BTreeMap<&str, TagSummary<'a>> = BTreeMap::new();
     for row in rows {
         for tag in &row.tags {
-            let count = counts.entry(tag).or_default();
-            count.0 += usize::from(row.verdict == Verdict::Pass);
-            count.1 += 1;
+            let fresh = TagSummary { cell: plan, all_sets: false, tag, passed: 0, assisted: 0, planned: 0 };
+            let count = tags.entry(tag).or_insert(fresh);
+            count.passed += usize::from(row.verdict == Verdict::Pass);
+            count.assisted += usize::from(row.class == "pass.assisted");
+            count.planned += 1;
         }
     }
-    counts.into_iter().map(|(tag, (passed, planned))| TagSummary { cell: plan, tag, passed, planned }).collect()
+    tags.into_values().collect()
+}
+
+/// Tags that several sets of a model, tool and prompt have, added up.
+fn tag_totals<'a>(tags: &[TagSummary<'a>]) -> Vec<TagSummary<'a>> {
+    let mut totals: BTreeMap<(&str, &str, &str, &str), (usize, TagSummary<'a>)> = BTreeMap::new();
+    for tag in tags {
+        let key = (tag.cell.model.as_str(), tag.cell.tool.as_str(), tag.cell.prompt.as_str(), tag.tag);
+        match totals.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert((1, TagSummary { all_sets: true, ..tag.clone() }));
+            }
+            Entry::Occupied(mut place) => {
+                let (sets, total) = place.get_mut();
+                *sets += 1;
+                total.passed += tag.passed;
+                total.assisted += tag.assisted;
+                total.planned += tag.planned;
+            }
+        }
+    }
+    totals.into_values().filter(|(sets, _)| *sets > 1).map(|(_, total)| total).collect()
 }
 
 fn classes(rows: &[Row]) -> Vec<ClassSummary<'_>> {

@@ -264,10 +264,11 @@ impl<'a> Talk<'a> {
                 ))
             }
             (Some(_), Some(arguments)) => {
+                let rewritten = |error| Stop::Harness(format!("cannot rewrite files: {error}"));
+                desk.before(edit).map_err(rewritten)?;
                 let outcome =
                     desk.session.call(&call.name, &arguments).map_err(|error| Stop::Harness(error.to_string()))?;
-                desk.after(edit, outcome.ok)
-                    .map_err(|error| Stop::Harness(format!("cannot rewrite files: {error}")))?;
+                desk.after(edit, outcome.ok).map_err(rewritten)?;
                 outcome
             }
         };

@@ -1,6 +1,7 @@
 //! The workspace of an attempt as the harness keeps it: files that change under the model, and the calls of one who knows.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
@@ -21,28 +22,50 @@ pub(super) struct Desk<'a> {
     pub(super) base: Rc<RefCell<Tree>>,
     reads: usize,
     calls: usize,
+    /// Rewrites that have happened, by their place in the case.
+    done: BTreeSet<usize>,
 }
 
 impl<'a> Desk<'a> {
     pub(super) fn new(case: &'a Case, root: &'a Path, session: Box<dyn Session>) -> Self {
-        Desk { case, root, session, base: Rc::new(RefCell::new(case.files.clone())), reads: 0, calls: 0 }
+        Desk {
+            case,
+            root,
+            session,
+            base: Rc::new(RefCell::new(case.files.clone())),
+            reads: 0,
+            calls: 0,
+            done: BTreeSet::new(),
+        }
     }
 
-    /// Counts a call that was run, and rewrites files where the case says so.
+    /// Before a call: the first read's moment comes with a blind edit at the latest, so that a model that edits without
+    /// reading meets the same files as one that reads.
+    pub(super) fn before(&mut self, edit: bool) -> io::Result<()> {
+        if edit && self.reads == 0 { self.rewrite(Moment::Read, 1) } else { Ok(()) }
+    }
+
+    /// After a call: counts it, and rewrites files where the case says so.
     pub(super) fn after(&mut self, edit: bool, ok: bool) -> io::Result<()> {
-        let moment = if edit { Moment::Call } else { Moment::Read };
-        let nth = match (edit, ok) {
+        match (edit, ok) {
             (true, _) => {
                 self.calls += 1;
-                self.calls
+                self.rewrite(Moment::Call, self.calls)
             }
             (false, true) => {
                 self.reads += 1;
-                self.reads
+                self.rewrite(Moment::Read, self.reads)
             }
-            (false, false) => return Ok(()),
-        };
-        for rewrite in self.case.then.iter().filter(|rewrite| rewrite.after == moment && rewrite.nth == nth) {
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// Each rewrite happens once.
+    fn rewrite(&mut self, moment: Moment, nth: usize) -> io::Result<()> {
+        for (index, rewrite) in self.case.then.iter().enumerate() {
+            if rewrite.after != moment || rewrite.nth != nth || !self.done.insert(index) {
+                continue;
+            }
             for (path, node) in &rewrite.files {
                 snapshot::put(self.root, path, node)?;
             }

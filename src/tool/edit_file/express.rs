@@ -100,13 +100,16 @@ fn joined(lines: &[Line<'_>]) -> Vec<u8> {
 pub(super) fn direct(target: &Target, as_read: &[u8]) -> String {
     let path = &target.path;
     let number = target.line.and_then(|line| {
-        let text = lines(without_bom(as_read).0, LineModel::Lm3).nth(line.checked_sub(1)?)?.text.to_vec();
-        Some(format!("line set to the number read_file showed for {}", quoted(&String::from_utf8_lossy(&text))))
+        let text = lines(without_bom(as_read).0, LineModel::Lm3).nth(line.checked_sub(1)?)?.text;
+        Some(format!("line set to the number read_file showed for {}", quoted(&String::from_utf8_lossy(text))))
     });
     let find = target.find.as_ref().map(|find| format!("find set to {}", quoted(find)));
+    // A small model adds a line of its own guess unless it is told not to.
+    let alone = if number.is_none() { ", and without line" } else { "" };
     let anchors: Vec<String> = number.into_iter().chain(find).collect();
     format!(
-        "Use read_file to read {path}. Then use edit_file with mode replace on {path}, with {} and content {}. Report the tool results verbatim.",
+        "Use read_file to read {path}. Then use edit_file with mode replace on {path}, with {} and content {}{alone}. \
+         Report the tool results verbatim.",
         anchors.join(", "),
         quoted(&target.content)
     )
