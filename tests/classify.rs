@@ -102,7 +102,9 @@ type Judged<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a str, &'a [&'a str]);
 
 #[test]
 fn every_wrong_class_is_reached() {
-    let table: [Judged<'_>; 15] = [
+    let table: [Judged<'_>; 17] = [
+        (b"a\nb\nc\n", b"a\nc\n", b"a\nX\nc\n", "fail.wrong.content", &["content"]),
+        (b"a\nb", b"a\nB", b"a\nB\nc", "fail.wrong.collateral", &["collateral"]),
         (b"a {\nb\nc\n", b"a {\nB\nc\n", b"a {\nB\n}\nc\n", "fail.wrong.collateral", &["collateral"]),
         (b"a\nb\nc\n", b"a\nB\nc\n", b"a\nB \nc\n", "fail.wrong.trailing_whitespace", &["trailing_whitespace"]),
         (b"a\nb\nc\n", b"a\nB\nc\n", b"a\nB\nc", "fail.wrong.final_newline", &["collateral", "final_newline"]),

@@ -227,6 +227,12 @@ fn bad_input_is_one_line_and_the_documented_code() {
     let place = Place::new();
     place.cases(TWO);
     place.write("broken/t.json", "{\"schema\": 1,\n \"set\": }");
+    let good = place.read("cases/t.json");
+    place.write("escape/t.json", good.replace("\"set\":\"t\"", "\"set\":\"../x\""));
+    place.write(
+        "within/t.json",
+        good.replace("\"files\":{", "\"files\":{\"a\":{\"text\":\"\"},\"a/b\":{\"text\":\"\"},"),
+    );
     place.write("floors-broken.json", "[]");
     place.write("config.toml", "[run]\nmodle = \"x\"\n");
     place.write("a-file", "");
@@ -245,6 +251,8 @@ fn bad_input_is_one_line_and_the_documented_code() {
         (vec!["run", "-m", "builtin/oracle", "--case", "z*"], 3, "no case matched --case z*"),
         (vec!["run", "-m", "builtin/oracle", "--tag", "z"], 3, "no case matched --tag z"),
         (vec!["run", "-m", "builtin/oracle", "--case", "["], 2, "bad glob"),
+        (vec!["run", "-m", "builtin/oracle", "--cases", "escape"], 2, "set `../x`: a name is made of"),
+        (vec!["run", "-m", "builtin/oracle", "--cases", "within"], 2, "`a` is a file, and cannot hold another"),
         (vec!["run", "-m", "builtin/nope"], 2, "there are: builtin/oracle, builtin/noop, builtin/garbage"),
         (vec!["run", "-m", "nope/x"], 2, "unknown provider `nope`"),
         (vec!["run", "-m", "plain"], 2, "provider/id"),
@@ -336,6 +344,60 @@ fn calls_on_stdin_that_are_none_say_which_line() {
         assert!(stderr(&output).contains("stdin, line 3: ") && stderr(&output).contains(why), "{}", stderr(&output));
         assert_eq!(stdout(&output).lines().count(), 1, "the answer before it was given");
     }
+}
+
+#[test]
+fn what_a_model_writes_is_run_as_it_came_and_only_keys_are_cut_from_the_record() {
+    let place = Place::new();
+    let after = "url = \"postgres://app:pw@db/app?token=abc\"\n";
+    place.cases(&[("a", "url = \"\"\n", after)]);
+    let server = Server::start(vec![edit(1, after.trim_end()), words("Done.")]);
+    let output = place.run(&server).output().expect("ran");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(place.rows("out")[0]["class"], "pass.first");
+    assert!(place.read("out/transcripts/attempts.jsonl").contains("postgres://app:pw@db/app?token=abc"));
+}
+
+#[test]
+fn a_closed_reader_changes_no_exit_code() {
+    let place = Place::new();
+    builtin(&place, "oracle");
+    place.editgate().args(["floors", "set", "oracle", "--floors", "f.json"]).assert().success();
+    let text = place.read("f.json").replace("\"floor\": 2", "\"floor\": 3");
+    place.write("f.json", text);
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("editgate"));
+    command
+        .current_dir(place.path("."))
+        .args(["gate", "oracle", "--floors", "f.json"])
+        .stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("started");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("ended").code(), Some(100));
+}
+
+#[test]
+fn what_cannot_be_kept_apart_or_recorded_is_refused() {
+    let place = Place::new();
+    place.cases(TWO);
+    for (args, why) in [
+        (vec!["run", "-m", "builtin/noop", "-m", "builtin/noop", "--out", "x"], "is named twice"),
+        (
+            vec!["run", "-m", "builtin/noop", "-m", "builtin/oracle", "--record", "r", "--out", "x"],
+            "--record keeps one model",
+        ),
+    ] {
+        let output = place.editgate().args(&args).output().expect("ran");
+        assert_eq!(code(&output), 2, "{args:?}");
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+        assert!(!place.path("x").exists());
+    }
+    // A run with errors leaves a recording that was there as it is.
+    place.write("rec/recording.json", "precious");
+    let server = Server::start(vec![edit(2, "TWO"), words("Done.")]);
+    let output = place.run(&server).args(["--record", "rec"]).output().expect("ran");
+    assert_eq!(code(&output), 4);
+    assert!(stderr(&output).contains("not recorded: 1 of 2 attempts"), "{}", stderr(&output));
+    assert_eq!(place.read("rec/recording.json"), "precious");
 }
 
 #[test]
@@ -525,6 +587,11 @@ fn the_order_on_disk_does_not_depend_on_concurrency() {
             .collect::<Vec<_>>()
     };
     assert_eq!(rows("1"), rows("16"));
+    let keys = |out: &str| {
+        let text = place.read(&format!("{out}/transcripts/attempts.jsonl"));
+        text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["key"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys("1"), keys("16"));
 }
 
 #[test]

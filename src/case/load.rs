@@ -120,8 +120,8 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> Result<CaseSet, 
             source.error(0, format!("schema {} is not known here; this version reads schema {SCHEMA}", set.schema))
         );
     }
-    if set.set.trim().is_empty() {
-        return Err(source.error(0, "the set has no name".to_owned()));
+    if !is_name(&set.set) {
+        return Err(source.error(0, format!("set `{}`: {NAME_RULE}", set.set)));
     }
     if set.cases.is_empty() {
         return Err(source.error(0, "no case in this set".to_owned()));
@@ -158,6 +158,14 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> Result<CaseSet, 
         }
     }
     Ok(CaseSet { name: set.set, about: set.about, file: file.to_owned(), subsets: set.subsets.0, cases })
+}
+
+/// What names of sets and ids of cases are made of; they become names of files.
+const NAME_RULE: &str = "a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot";
+
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with('.')
 }
 
 struct Source<'a> {
@@ -206,11 +214,8 @@ fn position_of(text: &str, offset: usize) -> (usize, usize) {
 }
 
 fn build(entry: CaseEntry, fixtures: &Fixtures) -> Result<Case, String> {
-    if entry.id.is_empty()
-        || !entry.id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-        || entry.id.starts_with('.')
-    {
-        return Err("an id is made of letters, digits, `-`, `_` and `.`".to_owned());
+    if !is_name(&entry.id) {
+        return Err(NAME_RULE.to_owned());
     }
     if entry.task.trim().is_empty() {
         return Err("the task is empty".to_owned());
@@ -219,6 +224,7 @@ fn build(entry: CaseEntry, fixtures: &Fixtures) -> Result<Case, String> {
         return Err("there are no files".to_owned());
     }
     let files: Tree = nodes(entry.files.0, "files", fixtures)?.into_iter().collect();
+    let one = entry.expect.is_some();
     let accepted = match (entry.expect, entry.expect_any) {
         (Some(expect), None) => vec![changes(expect.0, fixtures)?],
         (None, Some(any)) if !any.is_empty() => {
@@ -253,18 +259,16 @@ fn build(entry: CaseEntry, fixtures: &Fixtures) -> Result<Case, String> {
         target: entry.target,
         held_out: entry.split == Split::HeldOut,
     };
-    prove(&case)?;
+    prove(&case, one)?;
     Ok(case)
 }
 
 /// What must hold between the parts of a case.
-fn prove(case: &Case) -> Result<(), String> {
+fn prove(case: &Case, one: bool) -> Result<(), String> {
     let base = case.final_base();
-    if let [only] = case.accepted.as_slice() {
-        let unchanged = case.accepted_from(&base).first() == Some(&base);
-        if unchanged && !only.is_empty() {
-            return Err("`expect` equals the files before, so doing nothing would pass".to_owned());
-        }
+    // Where leaving everything as it is may be right, `expect_any` says so.
+    if one && case.accepted_from(&base).first() == Some(&base) {
+        return Err("`expect` equals the files before, so doing nothing would pass".to_owned());
     }
     for changes in &case.accepted {
         for (path, node) in changes {
@@ -272,14 +276,6 @@ fn prove(case: &Case) -> Result<(), String> {
                 return Err(format!("expect.{path}: deleted, and there is no such file"));
             }
         }
-    }
-    if case.accepted.len() == 1
-        && case.accepted[0].is_empty()
-        && case.then.is_empty()
-        && case.seen.is_empty()
-        && case.target.is_none()
-    {
-        return Err("`expect` is empty, so doing nothing would pass".to_owned());
     }
     if let Some(target) = &case.target {
         if target.line.is_none() && target.find.as_deref().is_none_or(str::is_empty) {
@@ -301,13 +297,18 @@ fn nodes(
     what: &str,
     fixtures: &Fixtures,
 ) -> Result<BTreeMap<String, Node>, String> {
-    entries
-        .into_iter()
-        .map(|(path, content)| {
-            let node = check_path(&path).and_then(|()| node(content, fixtures));
-            node.map_err(|message| format!("{what}.{path}: {message}")).map(|node| (path, node))
-        })
-        .collect()
+    for path in entries.keys() {
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        if let Some(file) = above.into_iter().find(|above| entries.contains_key(*above)) {
+            return Err(format!("{what}.{path}: `{file}` is a file, and cannot hold another"));
+        }
+    }
+    let mut nodes = BTreeMap::new();
+    for (path, content) in entries {
+        let node = check_path(&path).and_then(|()| node(content, fixtures));
+        nodes.insert(path.clone(), node.map_err(|message| format!("{what}.{path}: {message}"))?);
+    }
+    Ok(nodes)
 }
 
 fn changes(

@@ -39,12 +39,14 @@ pub(super) struct CaseFlags {
 
 impl CaseFlags {
     pub(super) fn selection(&self) -> Selection {
+        // An empty variable of the environment names nothing.
+        let named = |names: &[String]| names.iter().filter(|name| !name.is_empty()).cloned().collect();
         Selection {
-            sets: self.set.clone(),
-            subset: self.subset.clone(),
-            cases: self.case.clone(),
-            tags: self.tag.clone(),
-            exclude: self.exclude.clone(),
+            sets: named(&self.set),
+            subset: self.subset.clone().filter(|name| !name.is_empty()),
+            cases: named(&self.case),
+            tags: named(&self.tag),
+            exclude: named(&self.exclude),
             limit: self.limit,
         }
     }

@@ -10,11 +10,11 @@ pub enum Exit {
     Passed = 0,
     /// A fault of editgate itself.
     Internal = 1,
-    /// Usage, config or case-set error.
+    /// Usage, config or case-set error; a floor that cannot be compared.
     Usage = 2,
     /// No case matched.
     NothingMatched = 3,
-    /// Errors over the allowance, missing attempts, a floor that cannot be compared.
+    /// Errors over the allowance, attempts without a result, a server that cannot be reached.
     Incomplete = 4,
     /// Output could not be written.
     Unwritable = 5,

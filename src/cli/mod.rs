@@ -68,7 +68,6 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     };
     match done {
         Ok(exit) => exit,
-        Err(failure) if output::is_broken_pipe(&failure.error) => Exit::Passed,
         Err(failure) => {
             output::error(&failure.to_string());
             failure.exit

@@ -38,7 +38,7 @@ pub(super) struct ModelFlags {
     /// Tokens of one answer at most [default: 2048]
     #[arg(long, value_name = "N", env = "EDITGATE_MAX_TOKENS")]
     max_tokens: Option<u64>,
-    /// Further fields of the request body, as a JSON object; null takes one away
+    /// Further fields of the request body, as a JSON object; null takes one away (temperature, too)
     #[arg(long, value_name = "JSON", env = "EDITGATE_EXTRA_BODY")]
     extra_body: Option<String>,
     /// Seconds of one request at most, answer included [default: 300]
@@ -90,7 +90,8 @@ pub(super) fn main(command: ModelsCommand) -> Result<Exit, Failure> {
 
 /// The specs asked for; none means the shipped recording.
 pub(super) fn specs(flags: &ModelFlags, config: &RunConfig) -> Vec<String> {
-    if flags.model.is_empty() { config.model.clone().unwrap_or_default() } else { flags.model.clone() }
+    let named: Vec<String> = flags.model.iter().filter(|name| !name.is_empty()).cloned().collect();
+    if named.is_empty() { config.model.clone().unwrap_or_default() } else { named }
 }
 
 /// Opens the model of a spec, or of a name in the config.
@@ -143,11 +144,7 @@ pub(super) fn open(name: &str, flags: &ModelFlags, config: &Config, connections:
                 },
                 extra,
                 policy: Policy {
-                    request_timeout: seconds(
-                        "request-timeout",
-                        flags.request_timeout.or(run.request_timeout),
-                        policy.request_timeout,
-                    )?,
+                    request_timeout: request_timeout(flags, run)?,
                     max_retries: flags.max_retries.or(run.max_retries).unwrap_or(policy.max_retries),
                     first_wait: seconds("retry-wait", flags.retry_wait.or(run.retry_wait), policy.first_wait)?,
                     ..policy
@@ -179,6 +176,12 @@ fn checked_url(url: Option<String>) -> Result<Option<String>, Failure> {
         }
         url => Ok(url),
     }
+}
+
+/// The time of one request.
+pub(super) fn request_timeout(flags: &ModelFlags, config: &RunConfig) -> Result<Duration, Failure> {
+    let asked = flags.request_timeout.or(config.request_timeout);
+    seconds("request-timeout", asked, Policy::default().request_timeout)
 }
 
 /// A time in seconds, positive and finite.

@@ -9,7 +9,7 @@ use reqwest::{Client, Response};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::redact::redact;
+use super::redact::{redact, without_key};
 use super::{Fault, FaultKind, Retry};
 
 /// A larger answer than this is none.
@@ -98,14 +98,20 @@ impl Http {
         redact(text, self.key.as_ref().map(|key| key.expose_secret()))
     }
 
+    /// An answer as it may be recorded: without the key, should a server echo it.
+    pub fn without_key(&self, text: &str) -> String {
+        without_key(text, self.key.as_ref().map(|key| key.expose_secret()))
+    }
+
     /// A GET without retries, for what a server says about itself.
     ///
     /// # Errors
     /// Any fault; a body that is not JSON is [`FaultKind::Response`].
     pub async fn get_json(&self, url: &str) -> Result<Value, Fault> {
-        let reply = self.once(self.client.get(url), url).await.map_err(|trouble| trouble.fault)?;
+        let shown = |fault: Fault| Fault::new(fault.kind, self.redact(&fault.message));
+        let reply = self.once(self.client.get(url), url).await.map_err(|trouble| shown(trouble.fault))?;
         serde_json::from_slice(&reply.body)
-            .map_err(|error| Fault::new(FaultKind::Response, format!("{url}: not JSON: {error}")))
+            .map_err(|error| shown(Fault::new(FaultKind::Response, format!("{url}: not JSON: {error}"))))
     }
 
     /// A POST of JSON, retried where a retry can help. `judge` finds faults that hide behind a good status.

@@ -69,12 +69,14 @@ pub struct Turn {
     pub retries: Vec<Retry>,
     /// Parameters that the server refused and that were left out from then on.
     pub dropped_params: Vec<String>,
+    /// Milliseconds that the model took, where they are known better than by a clock: in a recording.
+    pub ms: Option<u64>,
 }
 
 impl Turn {
     /// A turn of a stand-in.
     pub fn plain(outcome: Result<Answer, Fault>) -> Self {
-        Turn { outcome, raw: None, retries: Vec::new(), dropped_params: Vec::new() }
+        Turn { outcome, raw: None, retries: Vec::new(), dropped_params: Vec::new(), ms: None }
     }
 }
 
@@ -121,6 +123,8 @@ pub enum FaultKind {
     Server,
     Network,
     Timeout,
+    /// The time of the whole attempt ran out while the server was not to blame.
+    OutOfTime,
     Request,
     Response,
     Template,

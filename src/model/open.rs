@@ -29,7 +29,7 @@ pub struct ServerSettings {
     pub base_url: Option<String>,
     pub key: Option<SecretString>,
     pub sampling: Sampling,
-    /// Further fields of the request body; `null` takes one of the provider's away.
+    /// Further fields of the request body; `null` takes one away, a sampling setting included.
     pub extra: Map<String, Value>,
     pub policy: Policy,
     /// Connections kept open.
@@ -90,7 +90,6 @@ pub fn server(
 ) -> Result<(Box<dyn Model>, Value), OpenError> {
     let mut extra = provider.extra();
     extra.extend(settings.extra);
-    extra.retain(|_, value| !value.is_null());
     let depends_on = json!({ "sampling": settings.sampling, "extra": extra });
     let base_url = settings.base_url.as_deref().unwrap_or(provider.base_url);
     let http = Http::new(settings.key, settings.policy, settings.connections)

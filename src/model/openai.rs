@@ -73,7 +73,7 @@ impl ChatCompletions {
         {
             body.insert(NEW_MAX_TOKENS.into(), max_tokens);
         }
-        body.retain(|name, _| !dropped.contains(name));
+        body.retain(|name, value| !dropped.contains(name) && !value.is_null());
         body
     }
 
@@ -101,12 +101,14 @@ impl ChatCompletions {
             };
             let outcome = match sent.outcome {
                 Err(fault) => Err(fault),
-                Ok(_) => {
-                    interpret(&raw.body).await.map_err(|fault| Fault::new(fault.kind, self.http.redact(&fault.message)))
+                Ok(reply) => {
+                    // What came is run; only what is recorded is without the key.
+                    let body = body_of(&String::from_utf8_lossy(&reply.body));
+                    interpret(&body).await.map_err(|fault| Fault::new(fault.kind, self.http.redact(&fault.message)))
                 }
             };
             let dropped_params = self.dropped.borrow().iter().cloned().collect();
-            return Turn { outcome, raw: Some(raw), retries, dropped_params };
+            return Turn { outcome, raw: Some(raw), retries, dropped_params, ms: None };
         }
     }
 
@@ -124,8 +126,7 @@ impl ChatCompletions {
 
     /// The body for the record: JSON as such, without the key should a server echo it.
     fn recorded_body(&self, reply: &Reply) -> Value {
-        let text = self.http.redact(&String::from_utf8_lossy(&reply.body));
-        serde_json::from_str(&text).unwrap_or(Value::String(text))
+        body_of(&self.http.without_key(&String::from_utf8_lossy(&reply.body)))
     }
 
     async fn server_facts(&self) -> Result<Value, Fault> {
@@ -134,8 +135,8 @@ impl ChatCompletions {
         };
         let models = match self.http.get_json(&format!("{base}/models")).await {
             Ok(models) => models,
-            Err(fault) if matches!(fault.kind, FaultKind::Network | FaultKind::Auth) => return Err(fault),
-            // Not every server lists its models.
+            Err(fault) if fault.kind == FaultKind::Network => return Err(fault),
+            // Not every server lists its models, nor lets every key see the list.
             Err(_) => Value::Null,
         };
         let props = match base.strip_suffix("/v1") {
@@ -170,12 +171,18 @@ impl Conversation for Asking<'_> {
     }
 }
 
+/// A body as JSON, or as text where it is none.
+fn body_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
 /// What a server says of itself, as far as a score can depend on it (llama.cpp: `/v1/models` and `/props`).
 fn facts_of(id: &str, models: &Value, props: &Value) -> Value {
-    let entry = models
-        .get("data")
-        .and_then(Value::as_array)
-        .and_then(|list| list.iter().find(|model| model.get("id").is_some_and(|each| each == id)).or(list.first()));
+    let entry = models.get("data").and_then(Value::as_array).and_then(|list| {
+        let named = list.iter().find(|model| model.get("id").is_some_and(|each| each == id));
+        // A server of one model ignores the name it is asked for.
+        named.or(if list.len() == 1 { list.first() } else { None })
+    });
     let mut facts = Map::new();
     if let Some(entry) = entry {
         for name in ["id", "owned_by", "meta"] {
@@ -240,14 +247,23 @@ fn tools(functions: &[Function]) -> Value {
 fn hidden_fault(reply: &Reply, url: &str) -> Option<Fault> {
     if reply.event_stream {
         let text = String::from_utf8_lossy(&reply.body);
-        let error = text.lines().find_map(|line| {
-            let data: Value = serde_json::from_str(line.strip_prefix("data:")?.trim()).ok()?;
-            data.get("error").is_some_and(|error| !error.is_null()).then_some(data)
-        });
+        let error =
+            text.lines().find_map(|line| error_in(&serde_json::from_str(line.strip_prefix("data:")?.trim()).ok()?));
         return error.map(|error| fault_of(reply.status, &error, url));
     }
-    let body: Value = serde_json::from_slice(&reply.body).ok()?;
-    body.get("error").is_some_and(|error| !error.is_null()).then(|| fault_of(reply.status, &body, url))
+    let error = error_in(&serde_json::from_slice(&reply.body).ok()?)?;
+    Some(fault_of(reply.status, &error, url))
+}
+
+/// An error that stands in a body or in its first choice (as gateways report one in the middle of an answer).
+pub(super) fn error_in(body: &Value) -> Option<Value> {
+    let choice = body.get("choices").and_then(Value::as_array).and_then(|choices| choices.first());
+    let given = [Some(body), choice].into_iter().flatten().filter_map(|holder| holder.get("error"));
+    if let Some(error) = given.into_iter().find(|error| !error.is_null()) {
+        return Some(json!({ "error": error }));
+    }
+    let failed = choice.and_then(|choice| choice.get("finish_reason")).is_some_and(|reason| reason == "error");
+    failed.then(|| json!({ "error": { "message": "the answer ended in an error" } }))
 }
 
 /// The answer in a body, which is JSON or the text of an event stream. Recordings are read by this as well.
@@ -267,8 +283,8 @@ pub async fn interpret(body: &Value) -> Result<Answer, Fault> {
         }
         other => other,
     };
-    if body.get("error").is_some_and(|error| !error.is_null()) {
-        return Err(fault_of(200, body, "answer"));
+    if let Some(error) = error_in(body) {
+        return Err(fault_of(200, &error, "answer"));
     }
     let choice = body.get("choices").and_then(Value::as_array).and_then(|choices| choices.first());
     let message = choice.and_then(|choice| choice.get("message")).filter(|message| message.is_object());
@@ -418,6 +434,14 @@ mod tests {
         assert_eq!(of("<think>a"), ("a".into(), String::new()));
         assert_eq!(of("plain"), (String::new(), "plain".into()));
         assert_eq!(message(json!({ "content": "", "reasoning_content": "r" })).thought, "r");
+    }
+
+    #[test]
+    fn an_error_in_a_choice_is_a_fault() {
+        let error = json!({ "choices": [{ "message": { "content": "" }, "finish_reason": "error", "error": { "code": 502, "message": "upstream" } }] });
+        assert_eq!(read(error).unwrap_err().kind, FaultKind::Server);
+        let bare = json!({ "choices": [{ "message": { "content": "" }, "finish_reason": "error" }] });
+        assert_eq!(read(bare).unwrap_err().kind, FaultKind::Response);
     }
 
     #[test]

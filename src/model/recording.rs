@@ -3,7 +3,7 @@
 //! A recording is a directory with `recording.json` (what was recorded, when, from which server, under which
 //! conditions) and `answers.jsonl` (a line an attempt).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,16 @@ pub struct Conditions {
     pub text_calls: String,
     pub stop_after: String,
     pub max_turns: usize,
+    #[serde(default = "usual_identical_limit")]
+    pub identical_limit: usize,
     pub repeat: usize,
+    /// Options of tool sessions, by tool.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tool_options: BTreeMap<String, Value>,
+}
+
+fn usual_identical_limit() -> usize {
+    3
 }
 
 /// Which attempt.

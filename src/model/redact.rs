@@ -2,19 +2,26 @@
 
 /// What stands in place of a secret.
 const REDACTED: &str = "[redacted]";
+/// A shorter key is a placeholder such as `none`, and replacing it everywhere would only garble texts.
+const SHORTEST_KEY: usize = 6;
 
 /// `text` without the secret, without the values of URL query parameters that carry keys, and without the user part of URLs.
 pub fn redact(text: &str, secret: Option<&str>) -> String {
-    let mut out = match secret {
-        Some(secret) if !secret.is_empty() => text.replace(secret, REDACTED),
-        _ => text.to_owned(),
-    };
+    let mut out = without_key(text, secret);
     for name in ["key", "api_key", "token", "access_token"] {
         for mark in ['?', '&'] {
             out = without_values(&out, &format!("{mark}{name}="));
         }
     }
     without_user(&out)
+}
+
+/// `text` without the key itself, and nothing else changed: for what must otherwise stay as it came.
+pub fn without_key(text: &str, secret: Option<&str>) -> String {
+    match secret {
+        Some(secret) if secret.len() >= SHORTEST_KEY => text.replace(secret, REDACTED),
+        _ => text.to_owned(),
+    }
 }
 
 fn without_values(text: &str, prefix: &str) -> String {
@@ -73,5 +80,7 @@ mod tests {
         );
         assert_eq!(redact("http://me:pw@h/v1?x=1&token=a", None), "http://[redacted]@h/v1?x=1&token=[redacted]");
         assert_eq!(redact("a@b and http://h/x@y", None), "a@b and http://h/x@y");
+        assert_eq!(redact("a test", Some("test")), "a test");
+        assert_eq!(without_key("http://me:pw@h?token=a sk-test-0000", key), "http://me:pw@h?token=a [redacted]");
     }
 }

@@ -58,7 +58,7 @@ impl Conversation for Playing<'_> {
                         status: None,
                         body: answer.body.clone().unwrap_or(Value::Null),
                     };
-                    Turn { outcome, raw: Some(raw), retries: Vec::new(), dropped_params: Vec::new() }
+                    Turn { outcome, raw: Some(raw), retries: Vec::new(), dropped_params: Vec::new(), ms: answer.ms }
                 }
             }
         }

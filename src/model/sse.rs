@@ -5,6 +5,8 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::{Map, Value, json};
 
+use super::openai::error_in;
+
 /// Joins a whole event stream. `Ok` is a body as if it had not been streamed; an error event comes back as it is.
 ///
 /// # Errors
@@ -23,8 +25,8 @@ pub(super) async fn join(body: &[u8]) -> Result<Value, String> {
             continue;
         }
         let chunk: Value = serde_json::from_str(data).map_err(|error| format!("an event is not JSON: {error}"))?;
-        if chunk.get("error").is_some_and(|error| !error.is_null()) {
-            return Ok(chunk);
+        if let Some(error) = error_in(&chunk) {
+            return Ok(error);
         }
         joined.take(&chunk);
     }

@@ -41,12 +41,15 @@ pub fn meant(text: &str, functions: &[Function]) -> Vec<Call> {
     calls
 }
 
+/// Braces of a text that are tried as the beginning of a call.
+const MAX_TRIES: usize = 1000;
+
 /// Whether a text holds a call of an offered function anywhere, even as talk.
 pub fn holds(text: &str, functions: &[Function]) -> bool {
-    let (_, fenced) = apart(text);
-    !meant(text, functions).is_empty()
-        || elements(text).any(|element| !calls_of(element, Some(functions)).is_empty())
-        || fenced.iter().any(|block| !calls_of(block, Some(functions)).is_empty())
+    text.match_indices('{').take(MAX_TRIES).any(|(at, _)| {
+        let first = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next();
+        first.and_then(Result::ok).is_some_and(|value| call_of(&value, Some(functions)).is_some())
+    })
 }
 
 /// Splits a text into what stands outside code fences and the contents of the fences.
@@ -74,28 +77,28 @@ fn elements(text: &str) -> impl Iterator<Item = &str> {
     text.split("<tool_call>").skip(1).map(|rest| rest.split("</tool_call>").next().unwrap_or(rest).trim())
 }
 
-/// Calls in a JSON text: an object with `name` and `arguments`, or a list of such. With `only`, calls of other names are none.
+/// Calls in a JSON text: objects with `name` and `arguments`, one after the other or in a list. With `only`, calls of
+/// other names are none.
 fn calls_of(text: &str, only: Option<&[Function]>) -> Vec<Call> {
-    let calls = match serde_json::from_str::<Value>(text.trim()) {
-        Ok(Value::Array(list)) => list,
-        Ok(one) => vec![one],
-        Err(_) => return Vec::new(),
+    let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text.trim()).into_iter().collect();
+    let flat = values.unwrap_or_default().into_iter().flat_map(|value| match value {
+        Value::Array(list) => list,
+        one => vec![one],
+    });
+    flat.filter_map(|value| call_of(&value, only)).collect()
+}
+
+fn call_of(value: &Value, only: Option<&[Function]>) -> Option<Call> {
+    let name = value.get("name")?.as_str()?;
+    let arguments = value.get("arguments").or_else(|| value.get("parameters"))?;
+    if only.is_some_and(|functions| !functions.iter().any(|function| function.name == name)) {
+        return None;
+    }
+    let arguments = match arguments {
+        Value::String(text) => Arguments::parse(text),
+        other => Arguments::parse(&other.to_string()),
     };
-    calls
-        .iter()
-        .filter_map(|call| {
-            let name = call.get("name")?.as_str()?;
-            let arguments = call.get("arguments").or_else(|| call.get("parameters"))?;
-            if only.is_some_and(|functions| !functions.iter().any(|function| function.name == name)) {
-                return None;
-            }
-            let arguments = match arguments {
-                Value::String(text) => Arguments::parse(text),
-                other => Arguments::parse(&other.to_string()),
-            };
-            Some(Call { id: String::new(), name: name.to_owned(), arguments, arrival: Arrival::Text })
-        })
-        .collect()
+    Some(Call { id: String::new(), name: name.to_owned(), arguments, arrival: Arrival::Text })
 }
 
 #[cfg(test)]
@@ -121,7 +124,11 @@ mod tests {
             (format!("It looks so:\n```xml\n<tool_call>\n{call}\n</tool_call>\n```\nThat is it."), 0, true),
             (format!("It looks so:\n```json\n{call}\n```\nThat is it."), 0, true),
             (other.to_owned(), 0, false),
-            (format!("<tool_call>{other}</tool_call>"), 1, true),
+            (format!("<tool_call>{other}</tool_call>"), 1, false),
+            (format!("Here is the call:\n{call}"), 0, true),
+            (format!("{call}\n{call}"), 2, true),
+            (format!("```json\n{call}\n{call}\n```"), 2, true),
+            (format!("I would send `{call}`."), 0, true),
             ("I have changed the file.".to_owned(), 0, false),
             (String::new(), 0, false),
         ];

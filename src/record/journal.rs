@@ -1,8 +1,9 @@
 //! Writes a run as it happens: the run file at once, a row and a transcript as each attempt ends.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -12,6 +13,7 @@ use super::row::Row;
 use super::run_file::RunFile;
 use super::transcript::Transcript;
 use crate::case::{Node, Tree};
+use crate::model::recording::Key;
 use crate::workspace::{snapshot, write::output};
 
 pub(super) const RUN: &str = "run.json";
@@ -35,6 +37,8 @@ pub struct Journal {
     rows: File,
     transcripts: File,
     synced: Instant,
+    /// Attempts in the order in which they ended.
+    order: Vec<(String, Key)>,
 }
 
 impl Journal {
@@ -58,6 +62,7 @@ impl Journal {
             transcripts: append(&transcripts)?,
             directory: directory.to_owned(),
             synced: Instant::now(),
+            order: Vec::new(),
         };
         journal.write_run(run)?;
         Ok(journal)
@@ -89,13 +94,7 @@ impl Journal {
         leftovers: &[(String, Node)],
     ) -> Result<(), JournalError> {
         for (path, node) in leftovers {
-            let root = self
-                .directory
-                .join("work")
-                .join(&row.model)
-                .join(&row.tool)
-                .join(&row.set)
-                .join(format!("{}.{}", row.case, row.repeat));
+            let root = self.directory.join("work").join(place_of(row));
             snapshot::put(&root, path, node).map_err(|source| JournalError::Unwritable { path: root, source })?;
         }
         let directory = &self.directory;
@@ -105,6 +104,7 @@ impl Journal {
         };
         append_line(&mut self.transcripts, transcript).map_err(unwritable(TRANSCRIPTS))?;
         append_line(&mut self.rows, row).map_err(unwritable(ROWS))?;
+        self.order.push((row.model.clone(), row.key()));
         if self.synced.elapsed() >= SYNC_EVERY {
             self.rows.sync_data().map_err(unwritable(ROWS))?;
             self.synced = Instant::now();
@@ -124,8 +124,33 @@ impl Journal {
             append_line(&mut text, row).map_err(unwritable)?;
         }
         output(&path, &text).map_err(unwritable)?;
+        self.order_transcripts(rows)?;
         self.write_run(run)
     }
+}
+
+impl Journal {
+    /// Puts the transcripts into the order of the rows; nothing is done where they are in it.
+    fn order_transcripts(&self, rows: &[Row]) -> Result<(), JournalError> {
+        let path = self.directory.join(TRANSCRIPTS);
+        let unwritable = |source| JournalError::Unwritable { path: path.clone(), source };
+        let wanted: Vec<(String, Key)> = rows.iter().map(|row| (row.model.clone(), row.key())).collect();
+        if self.order == wanted {
+            return Ok(());
+        }
+        let bytes = fs::read(&path).map_err(unwritable)?;
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let places: HashMap<&(String, Key), &[u8]> = self.order.iter().zip(lines).collect();
+        let text: Vec<u8> =
+            wanted.iter().filter_map(|key| places.get(key)).flat_map(|line| line.iter().copied()).collect();
+        output(&path, &text).map_err(unwritable)
+    }
+}
+
+/// Where the leftovers of an attempt are kept. Names come from files, so only plain parts of them lead anywhere.
+fn place_of(row: &Row) -> PathBuf {
+    let names = format!("{}/{}/{}/{}.{}", row.model, row.tool, row.set, row.case, row.repeat);
+    Path::new(&names).components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }
 
 fn append_line(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {

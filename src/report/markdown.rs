@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::markup::{block, code, table, text};
+use super::markup::{block, cell_code, code, table, text};
 use super::summary::{CellSummary, Summary, percent_number};
 use super::terminal::gate_words;
 use crate::record::Row;
@@ -184,10 +184,10 @@ fn classes(summary: &Summary<'_>) -> String {
         .take(MAX_CLASSES)
         .map(|class| {
             vec![
-                code(class.class),
+                cell_code(class.class),
                 class.count.to_string(),
                 meaning(class.class).unwrap_or_default().to_owned(),
-                code(&visible::excerpt(&format!("{}/{}", class.example.set, class.example.case), 100)),
+                cell_code(&visible::excerpt(&format!("{}/{}", class.example.set, class.example.case), 100)),
             ]
         })
         .collect();
@@ -300,18 +300,18 @@ fn one_line(text: &str, limit: usize) -> String {
 fn tail(summary: &Summary<'_>) -> String {
     let run = summary.run;
     let mut rows = vec![
-        vec!["run".to_owned(), code(&run.id)],
-        vec!["started".to_owned(), code(&run.started)],
-        vec!["editgate".to_owned(), code(&run.editgate)],
+        vec!["run".to_owned(), cell_code(&run.id)],
+        vec!["started".to_owned(), cell_code(&run.started)],
+        vec!["editgate".to_owned(), cell_code(&run.editgate)],
     ];
     if let Some(source) = &run.source {
         rows.push(vec![
             "recording".to_owned(),
-            code(&format!("{} ({}, {})", source.recording, source.model, source.recorded)),
+            cell_code(&format!("{} ({}, {})", source.recording, source.model, source.recorded)),
         ]);
     }
     for (name, value) in run.fingerprint.iter().filter(|(name, _)| *name != "editgate") {
-        rows.push(vec![text(name), code(&visible::excerpt(&compact(value), 600))]);
+        rows.push(vec![text(name), cell_code(&visible::excerpt(&compact(value), 600))]);
     }
     format!(
         "## Configuration and fingerprint\n\n{}\nTo do it again:\n\n{}",

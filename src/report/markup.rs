@@ -22,9 +22,14 @@ pub(super) fn text(text: &str) -> String {
     out
 }
 
-/// A code span in a table cell or paragraph, of one line.
+/// A code span in a table cell, where a bar would end the cell.
+pub(super) fn cell_code(text: &str) -> String {
+    code(text).replace('|', "\\|")
+}
+
+/// A code span of one line.
 pub(super) fn code(text: &str) -> String {
-    let text = visible::inert(text).replace(['\n', '\t'], " ").replace('|', "\\|");
+    let text = visible::inert(text).replace(['\n', '\t'], " ");
     if text.trim().is_empty() {
         return "(empty)".to_owned();
     }
@@ -60,7 +65,8 @@ mod tests {
     #[test]
     fn nothing_gets_out_of_its_place() {
         assert_eq!(text("<b>|*x* @me\n"), "&lt;b&gt;\\|\\*x\\* &#64;me ");
-        assert_eq!(code("a`b|c"), "``a`b\\|c``");
+        assert_eq!(code("a`b|c"), "``a`b|c``");
+        assert_eq!(cell_code("a|c"), "`a\\|c`");
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code(""), "(empty)");
         assert_eq!(block("diff", "```\nx\u{1B}[0m"), "````diff\n```\nx␛[0m\n````\n");

@@ -66,7 +66,7 @@ pub(super) struct Talk<'a> {
     pub(super) malformed: Vec<Arguments>,
     pub(super) usage: Usage,
     pub(super) answers: usize,
-    pub(super) model_time: Duration,
+    pub(super) model_ms: u64,
     pub(super) dropped_params: Vec<String>,
     pub(super) last_answer: Option<Answer>,
     pub(super) last_edit: Option<String>,
@@ -86,7 +86,7 @@ impl<'a> Talk<'a> {
             malformed: Vec::new(),
             usage: Usage::ZERO,
             answers: 0,
-            model_time: Duration::ZERO,
+            model_ms: 0,
             dropped_params: Vec::new(),
             last_answer: None,
             last_edit: None,
@@ -133,26 +133,29 @@ impl<'a> Talk<'a> {
     fn open(&mut self, desk: &mut Desk<'_>) -> Result<(), String> {
         let case = self.planned.case;
         let files = |error: io::Error| format!("cannot fill the workspace: {error}");
-        snapshot::materialise(&case.files, desk.root).map_err(files)?;
-        for (number, (path, bytes)) in case.seen.iter().enumerate() {
+        if case.seen.is_empty() {
+            return snapshot::materialise(&case.files, desk.root).map_err(files);
+        }
+        let mut earlier = case.files.clone();
+        for (path, bytes) in &case.seen {
             let mode = match case.files.get(path) {
                 Some(Node::File { mode, .. }) => *mode,
                 _ => DEFAULT_MODE,
             };
-            snapshot::put(desk.root, path, &Node::File { bytes: bytes.clone(), mode }).map_err(files)?;
+            earlier.insert(path.clone(), Node::File { bytes: bytes.clone(), mode });
+        }
+        snapshot::materialise(&earlier, desk.root).map_err(files)?;
+        for (number, path) in case.seen.keys().enumerate() {
             let planned = self.planned.tool.read_call(path);
             let outcome =
                 desk.session.call(&planned.function, &planned.arguments).map_err(|error| error.to_string())?;
             let call = as_call(&planned, format!("seen{:05}", number + 1));
             self.messages.push(Message::Assistant { text: String::new(), calls: vec![call.clone()] });
             self.messages.push(Message::Tool { id: call.id, name: call.name, text: outcome.text });
-            match case.files.get(path) {
-                Some(node) => snapshot::put(desk.root, path, node).map_err(files)?,
-                None => std::fs::remove_file(desk.root.join(path)).map_err(files)?,
-            }
             self.seen = true;
         }
-        Ok(())
+        snapshot::clear(desk.root).map_err(files)?;
+        snapshot::materialise(&case.files, desk.root).map_err(files)
     }
 
     async fn converse(&mut self, desk: &mut Desk<'_>) -> Result<Option<(End, String)>, Stop> {
@@ -170,7 +173,7 @@ impl<'a> Talk<'a> {
             let (asked, sent) = (Instant::now(), digest(&functions, &self.messages));
             let left = deadline.saturating_duration_since(asked);
             let Ok(answered) = tokio::time::timeout(left, conversation.answer(request)).await else {
-                return Ok(Some(self.out_of_time(sent)));
+                return self.out_of_time(sent, asked.elapsed());
             };
             let answer = match self.note(answered, sent, asked.elapsed()) {
                 Ok(answer) => answer,
@@ -207,14 +210,15 @@ impl<'a> Talk<'a> {
 
     /// Takes an answer into the record and the history.
     fn note(&mut self, turn: Turn, request: String, elapsed: Duration) -> Result<Answer, Fault> {
-        self.model_time += elapsed;
+        let took = turn.ms.unwrap_or_else(|| millis(elapsed));
+        self.model_ms = self.model_ms.saturating_add(took);
         self.dropped_params = turn.dropped_params;
         self.turns.push(TurnRecord {
             messages: self.messages.len(),
             request,
             raw: turn.raw,
             fault: turn.outcome.as_ref().err().cloned(),
-            ms: Some(millis(elapsed)),
+            ms: Some(took),
             retries: turn.retries,
         });
         let answer = turn.outcome?;
@@ -302,19 +306,21 @@ impl<'a> Talk<'a> {
         self.functions.iter().map(|offered| offered.function.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    fn out_of_time(&mut self, request: String) -> (End, String) {
+    /// The attempt's time is over. A request that has waited longer than any request may is the server's fault.
+    fn out_of_time(&mut self, request: String, waited: Duration) -> Result<Option<(End, String)>, Stop> {
+        let stalled = waited >= self.settings.request_timeout;
+        let kind = if stalled { FaultKind::Timeout } else { FaultKind::OutOfTime };
         let message = format!("the attempt took longer than {} s", self.settings.timeout.as_secs_f64());
-        let fault = Fault::new(FaultKind::Timeout, message.clone());
+        let fault = Fault::new(kind, message);
         self.turns.push(TurnRecord {
             messages: self.messages.len(),
             request,
             raw: None,
-            fault: Some(fault),
+            fault: Some(fault.clone()),
             ms: None,
             retries: Vec::new(),
         });
-        let end = if self.answers > 0 { End::Limit(Limit::Time) } else { End::Error(ErrorClass::Timeout) };
-        (end, message)
+        self.fault(fault)
     }
 
     /// What a fault of the model's side means for the attempt.
@@ -324,7 +330,8 @@ impl<'a> Talk<'a> {
             FaultKind::RateLimit => ErrorClass::RateLimit,
             FaultKind::Server => ErrorClass::Server,
             FaultKind::Network => ErrorClass::Network,
-            FaultKind::Timeout => ErrorClass::Timeout,
+            FaultKind::OutOfTime if self.answers > 0 => return Ok(Some((End::Limit(Limit::Time), fault.message))),
+            FaultKind::Timeout | FaultKind::OutOfTime => ErrorClass::Timeout,
             FaultKind::Request => ErrorClass::Request,
             FaultKind::Response => ErrorClass::Response,
             FaultKind::Template => ErrorClass::Template,

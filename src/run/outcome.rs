@@ -1,6 +1,6 @@
 //! From what was collected in a conversation to its row, transcript and leftovers.
 
-use super::attempt::{Ended, Talk, Trees, millis};
+use super::attempt::{Ended, Talk, Trees};
 use super::event::Finished;
 use crate::case::{Node, Tree};
 use crate::chat::{Finish, Usage};
@@ -59,7 +59,7 @@ impl Talk<'_> {
             usage: if self.answers == 0 { Usage::default() } else { self.usage },
             cost_usd: None,
             elapsed_ms: None,
-            model_ms: (!self.turns.is_empty()).then(|| millis(self.model_time)),
+            model_ms: (!self.turns.is_empty()).then(|| self.model_ms),
             retries: self.turns.iter().map(|turn| turn.retries.len()).sum(),
             dropped_params: self.dropped_params,
             digests: trees.map_or_else(Digests::default, |trees| Digests {

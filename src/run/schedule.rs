@@ -55,7 +55,8 @@ pub async fn run(
                     }
                     tell(&Event::Finished(&finished))?;
                     totals.add(finished.row.verdict, finished.row.harm);
-                    if is_hopeless(&totals, &finished.row, allowed_errors) {
+                    // What one model cannot do says nothing of the others.
+                    if plan.models.len() == 1 && is_hopeless(&totals, &finished.row, allowed_errors) {
                         stopped = finished.row.error;
                     }
                 }

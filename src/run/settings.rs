@@ -21,6 +21,8 @@ pub struct RunSettings {
     pub identical_limit: usize,
     /// Time of one attempt.
     pub timeout: Duration,
+    /// Time of one request: an attempt that ends in a longer wait ended by the server's fault.
+    pub request_timeout: Duration,
     pub repeat: usize,
     pub concurrency: usize,
     /// Options of tool sessions, by tool.
@@ -38,6 +40,7 @@ impl Default for RunSettings {
             max_turns: 8,
             identical_limit: 3,
             timeout: Duration::from_secs(600),
+            request_timeout: Duration::from_secs(300),
             repeat: 1,
             concurrency: 1,
             tool_options: BTreeMap::new(),

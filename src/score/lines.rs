@@ -40,7 +40,7 @@ pub(super) fn compare(expected: &[u8], actual: &[u8]) -> Sight {
                     visible = true;
                 }
                 // Another text in the same place may still have lost its ending.
-                compare_endings(&want[old], &have[new], &mut unseen);
+                compare_endings((&want, old), (&have, new), &mut unseen);
             }
         } else {
             visible = true;
@@ -48,7 +48,7 @@ pub(super) fn compare(expected: &[u8], actual: &[u8]) -> Sight {
     }
     for (old, new) in matched(want.len(), &differing) {
         compare_line(&want[old], &have[new], &mut unseen);
-        compare_endings(&want[old], &have[new], &mut unseen);
+        compare_endings((&want, old), (&have, new), &mut unseen);
     }
     unseen.sort();
     unseen.dedup();
@@ -77,12 +77,19 @@ fn compare_line(want: &Line<'_>, have: &Line<'_>, flags: &mut Vec<Flag>) {
     }
 }
 
-fn compare_endings(want: &Line<'_>, have: &Line<'_>, flags: &mut Vec<Flag>) {
-    if want.ending == have.ending {
+fn compare_endings((want, old): (&[Line<'_>], usize), (have, new): (&[Line<'_>], usize), flags: &mut Vec<Flag>) {
+    let (wanted, had) = (want[old].ending, have[new].ending);
+    if wanted == had {
         return;
     }
-    let at_end = want.ending == Ending::None || have.ending == Ending::None;
-    flags.push(if at_end { Flag::FinalNewline } else { Flag::Eol });
+    let open = wanted == Ending::None || had == Ending::None;
+    let last = old + 1 == want.len() && new + 1 == have.len();
+    // A line that is the last of its file on one side only needs its break there, which is no fault of its own.
+    match (open, last) {
+        (true, true) => flags.push(Flag::FinalNewline),
+        (true, false) => {}
+        (false, _) => flags.push(Flag::Eol),
+    }
 }
 
 /// Indentation, core and trailing blanks of a line.

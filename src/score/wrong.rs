@@ -59,7 +59,10 @@ pub(super) fn diagnose(before: &Tree, expected: &Tree, actual: &Tree) -> (Wrong,
     if stray || files.iter().any(FileChange::strays) {
         flags.push(Flag::Collateral);
     }
-    let class = if visible {
+    let class = if stray && !visible {
+        // The file that was to change is right but for the unseen, and another one is not as it was.
+        Wrong::Collateral
+    } else if visible {
         if files.iter().all(FileChange::complete) {
             flags.push(Flag::Collateral);
             Wrong::Collateral
@@ -176,7 +179,16 @@ impl<'a> FileChange<'a> {
         let removed = self.wanted.iter().flat_map(|wanted| wanted.old.clone()).all(gone);
         let mut made: Vec<_> = self.done.iter().flat_map(|done| keys(&self.actual_lines[done.new.clone()])).collect();
         let mut added = self.wanted.iter().flat_map(|wanted| keys(&self.expected_lines[wanted.new.clone()]));
+        // Another text in the place of lines that were to go is no wanted line.
+        let replaced = self.wanted.iter().filter(|wanted| wanted.new.is_empty()).any(|wanted| {
+            self.done.iter().any(|done| done.old == wanted.old && !done.new.is_empty())
+                || wanted
+                    .old
+                    .clone()
+                    .all(|line| self.done.iter().any(|done| done.old == (line..line + 1) && !done.new.is_empty()))
+        });
         removed
+            && !replaced
             && !self.before_lines.is_empty()
             && added.all(|line| made.iter().position(|each| *each == line).map(|at| made.swap_remove(at)).is_some())
     }

@@ -44,10 +44,10 @@ pub fn confine(root: &Path, given: &str) -> Result<Confined, PathFault> {
     if canonical.starts_with(root) { Ok(Confined { canonical }) } else { Err(PathFault::Outside) }
 }
 
-/// Resolves `given` against `root` without asking where it leads.
+/// Resolves `given` against `root` without asking where it leads, except where the way there cannot be followed.
 ///
 /// # Errors
-/// All of [`PathFault`] but [`PathFault::Outside`].
+/// See [`PathFault`]. What fails outside the root is [`PathFault::Outside`], whoever runs this and whatever they may see.
 pub fn canonical(root: &Path, given: &str) -> Result<PathBuf, PathFault> {
     if given.is_empty() || given.contains('\0') {
         return Err(PathFault::Unusable);
@@ -73,6 +73,7 @@ pub fn canonical(root: &Path, given: &str) -> Result<PathBuf, PathFault> {
                 // What does not exist has no links in it.
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => continue,
                 io::ErrorKind::InvalidFilename => return Err(PathFault::Unusable),
+                _ if !resolved.starts_with(root) => return Err(PathFault::Outside),
                 _ => return Err(error.into()),
             },
         };

@@ -18,6 +18,22 @@ pub fn materialise(tree: &Tree, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Empties the directory `root`.
+///
+/// # Errors
+/// Any error of the file system.
+pub fn clear(root: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Puts one node, replacing what is there; directories above it are made.
 ///
 /// # Errors

@@ -86,15 +86,22 @@ pub(super) async fn drive(
     run.totals = Some(totals);
     journal.finish(&run, &rows).map_err(journal_failure)?;
     if let Some(path) = &flags.record {
-        keep(path, plan, &run, &facts, &directory)?;
+        match totals.passed + totals.failed == totals.planned {
+            true => keep(path, plan, &run, &facts, &directory)?,
+            false => output::message(&format!(
+                "not recorded: {} of {} attempts came to their end, and a recording has them all",
+                totals.passed + totals.failed,
+                totals.planned
+            )),
+        }
     }
     Ok(Done { run, rows, directory, interrupted })
 }
 
 /// Keeps the answers of a run as a recording.
 fn keep(path: &Path, plan: &Plan<'_>, run: &RunFile, facts: &[Value], directory: &Path) -> Result<(), Failure> {
-    let [model] = plan.models else {
-        return Err(Failure::usage(anyhow!("--record keeps one model; {} were run", plan.models.len())));
+    let Some(model) = plan.models.first() else {
+        return Ok(());
     };
     let settings = plan.settings;
     let header = Header {
@@ -117,7 +124,9 @@ fn keep(path: &Path, plan: &Plan<'_>, run: &RunFile, facts: &[Value], directory:
             text_calls: settings.text_calls.name().to_owned(),
             stop_after: settings.stop_after.name().to_owned(),
             max_turns: settings.max_turns,
+            identical_limit: settings.identical_limit,
             repeat: settings.repeat,
+            tool_options: settings.tool_options.clone(),
         },
     };
     let transcripts = load::transcripts(directory).map_err(|error| Failure::new(Exit::Internal, error))?;

@@ -10,7 +10,9 @@ use anyhow::anyhow;
 use clap::Args;
 
 use self::drive::{Done, RUNS, drive};
-use self::settings::{allowance, check_options, fill_cases, follow, parse_name, recorded_conditions, settings, tools};
+use self::settings::{
+    allowance, check_options, fill_cases, follow, follow_settings, parse_name, recorded_conditions, settings, tools,
+};
 use super::cases::{CaseFlags, select_failure};
 use super::models::{self, ModelFlags};
 use super::{Exit, Failure, gate, output};
@@ -72,7 +74,7 @@ pub(super) struct RunFlags {
     #[arg(long, value_name = "DIR", env = "EDITGATE_OUT")]
     out: Option<PathBuf>,
     /// File of floors [default: reports/floors.json, where there is one]
-    #[arg(long, value_name = "FILE", env = "EDITGATE_FLOORS", conflicts_with = "no_gate")]
+    #[arg(long, value_name = "FILE", env = "EDITGATE_FLOORS")]
     floors: Option<PathBuf>,
     /// Compare with no floors
     #[arg(long, env = "EDITGATE_NO_GATE", value_parser = clap::builder::BoolishValueParser::new())]
@@ -105,7 +107,10 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
     if let Some(conditions) = &recorded {
         follow(&mut flags, &config.run, conditions)?;
     }
-    let settings = settings(&flags, &config, concurrency)?;
+    let mut settings = settings(&flags, &config, concurrency)?;
+    if let Some(conditions) = &recorded {
+        follow_settings(&mut settings, &flags, conditions)?;
+    }
     let allowance = allowance(&flags, &config.run)?;
     let tools = tools(&flags, &config.run)?;
     check_options(&tools, &settings)?;
@@ -115,6 +120,7 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
     let source = opened.iter().find_map(|opened| opened.source.clone());
     let planned: Vec<_> = opened.into_iter().map(|opened| opened.planned).collect();
     let plan = Plan::new(&planned, &tools, &selected, &settings);
+    check_plan(&plan, &flags)?;
     let floors = floors(&flags, &config.run)?;
     if let Some(floors) = &floors {
         for cell in plan.cells.iter().filter(|cell| !cell.plan.narrowed) {
@@ -133,6 +139,22 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
         .map_err(|error| Failure::new(Exit::Internal, error))?;
     let done = runtime.block_on(drive(&flags, &plan, source, allowance))?;
     report(&flags, &done, floors.as_ref(), allowance)
+}
+
+/// What cannot come to a record is refused before anything runs.
+fn check_plan(plan: &Plan<'_>, flags: &RunFlags) -> Result<(), Failure> {
+    if flags.record.is_some() && plan.models.len() > 1 {
+        return Err(Failure::usage(anyhow!("--record keeps one model, and {} are named", plan.models.len())));
+    }
+    for (index, cell) in plan.cells.iter().enumerate() {
+        if plan.cells[..index].iter().any(|other| other.plan.title() == cell.plan.title()) {
+            return Err(Failure::usage(anyhow!(
+                "{} is named twice; two settings of one model are two runs",
+                cell.plan.title()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn shipped_recording() -> Result<String, Failure> {

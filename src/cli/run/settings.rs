@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::RunFlags;
 use crate::cli::Failure;
 use crate::cli::cases::CaseFlags;
-use crate::cli::models::{Opened, seconds};
+use crate::cli::models::{Opened, request_timeout, seconds};
 use crate::config::{Config, RunConfig};
 use crate::model::recording::Conditions;
 use crate::run::RunSettings;
@@ -84,6 +84,28 @@ pub(super) fn follow(flags: &mut RunFlags, config: &RunConfig, recorded: &Condit
     Ok(())
 }
 
+/// The same for what is not a flag of its own.
+pub(super) fn follow_settings(
+    settings: &mut RunSettings,
+    flags: &RunFlags,
+    recorded: &Conditions,
+) -> Result<(), Failure> {
+    if flags.identical_limit.is_some_and(|asked| asked != recorded.identical_limit) {
+        return Err(Failure::usage(anyhow!(
+            "the recording was made with --identical-limit {}; a replay cannot change that",
+            recorded.identical_limit
+        )));
+    }
+    if flags.tool_options.is_some() && settings.tool_options != recorded.tool_options {
+        return Err(Failure::usage(anyhow!(
+            "the recording was made with other tool options; a replay cannot change them"
+        )));
+    }
+    settings.identical_limit = recorded.identical_limit;
+    settings.tool_options.clone_from(&recorded.tool_options);
+    Ok(())
+}
+
 pub(super) fn settings(flags: &RunFlags, config: &Config, concurrency: usize) -> Result<RunSettings, Failure> {
     let run = &config.run;
     let default = RunSettings::default();
@@ -114,6 +136,7 @@ pub(super) fn settings(flags: &RunFlags, config: &Config, concurrency: usize) ->
             default.identical_limit,
         )?,
         timeout: seconds("timeout", flags.timeout.or(run.timeout), default.timeout)?,
+        request_timeout: request_timeout(&flags.model, run)?,
         repeat: positive("repeat", flags.repeat.or(run.repeat), default.repeat)?,
         concurrency: positive("concurrency", Some(concurrency), default.concurrency)?,
         tool_options,

@@ -158,6 +158,9 @@ impl EditSession {
             )
             .with_note(Note::NoAnchor));
         }
+        if mode == Mode::Replace && line.is_some() && find.is_some_and(str::is_empty) {
+            args.notes.push(Note::EmptyAnchor);
+        }
         // Where the path leads is looked up for the rating only; confinement is judged after approval (A21).
         let resolved = confine::canonical(&self.root, path).ok();
         self.approvals.ask(mode.name(), path, resolved.as_deref())?;
@@ -168,9 +171,6 @@ impl EditSession {
             Mode::Write => write_whole(path, &place, before.as_ref(), content)?,
             Mode::Append => append(path, &place, before.as_ref(), content)?,
         };
-        if mode == Mode::Replace && line.is_some() && find.is_some_and(str::is_empty) {
-            args.notes.push(Note::EmptyAnchor);
-        }
         Ok(Outcome {
             ok: true,
             kind: None,

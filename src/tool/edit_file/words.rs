@@ -113,14 +113,15 @@ pub(super) fn line_mismatch(number: usize, find: &[u8], actual: &[u8], holders: 
         0 => "no line does".to_owned(),
         several => format!("{several} lines do"),
     };
-    Refusal::new(
+    let refusal = Refusal::new(
         Kind::LineMismatch,
         format!(
             "line {number} does not contain \"{}\" (it reads \"{}\"), and {others}; read the file again; nothing changed",
             excerpt(find),
             excerpt(actual)
         ),
-    )
+    );
+    if has_number_column(find) { refusal.with_note(Note::NumberColumn) } else { refusal }
 }
 
 pub(super) fn anchor_missing(find: &[u8]) -> Refusal {
