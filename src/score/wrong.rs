@@ -7,7 +7,7 @@ use super::class::{Flag, Wrong};
 use super::lines;
 use crate::case::{Node, Tree};
 use crate::text::diff::{Hunk, hunks, keys};
-use crate::text::{Line, LineModel, lines as split};
+use crate::text::{Ending, Line, LineModel, lines as split};
 
 /// The class of a tree that is neither accepted nor as before, and all its flags.
 pub(super) fn diagnose(before: &Tree, expected: &Tree, actual: &Tree) -> (Wrong, Vec<Flag>) {
@@ -190,8 +190,15 @@ impl<'a> FileChange<'a> {
         removed
             && !replaced
             && !self.before_lines.is_empty()
-            && added.all(|line| made.iter().position(|each| *each == line).map(|at| made.swap_remove(at)).is_some())
+            && added.all(|line| {
+                made.iter().position(|each| same_line(*each, line)).map(|at| made.swap_remove(at)).is_some()
+            })
     }
+}
+
+/// The same text with the same ending; the last line of a file has none of its own to compare.
+fn same_line(a: (&[u8], Ending), b: (&[u8], Ending)) -> bool {
+    a.0 == b.0 && (a.1 == b.1 || a.1 == Ending::None || b.1 == Ending::None)
 }
 
 /// Changes one by one: where as many lines are new as old, each line is a change of its own.
