@@ -90,7 +90,9 @@ fn calls_of(text: &str, only: Option<&[Function]>) -> Vec<Call> {
 
 fn call_of(value: &Value, only: Option<&[Function]>) -> Option<Call> {
     let name = value.get("name")?.as_str()?;
-    let arguments = value.get("arguments").or_else(|| value.get("parameters"))?;
+    // Some models call them parameters; a model that recites the schema it was given makes no call.
+    let parameters = || value.get("parameters").filter(|parameters| parameters.get("properties").is_none());
+    let arguments = value.get("arguments").or_else(parameters)?;
     if only.is_some_and(|functions| !functions.iter().any(|function| function.name == name)) {
         return None;
     }
@@ -125,6 +127,13 @@ mod tests {
             (format!("It looks so:\n```json\n{call}\n```\nThat is it."), 0, true),
             (other.to_owned(), 0, false),
             (format!("<tool_call>{other}</tool_call>"), 1, false),
+            (r#"{"name": "edit_file", "parameters": {"path": "f"}}"#.to_owned(), 1, true),
+            (
+                r#"{"name": "edit_file", "description": "x", "parameters": {"type": "object", "properties": {}}}"#
+                    .to_owned(),
+                0,
+                false,
+            ),
             (format!("Here is the call:\n{call}"), 0, true),
             (format!("{call}\n{call}"), 2, true),
             (format!("```json\n{call}\n{call}\n```"), 2, true),
