@@ -102,9 +102,10 @@ fn a_conversation_leaves_row_transcript_and_report() {
 fn floors_decide_the_exit_code() {
     let place = Place::new();
     assert_eq!(code(&builtin(&place, "oracle")), 0);
-    let set = place.editgate().args(["floors", "set", "oracle", "--floors", "floors.json"]).output().expect("ran");
+    let set = place.editgate().args(["floors", "set", "oracle", "--floors", "new/floors.json"]).output().expect("ran");
     assert_eq!(code(&set), 0, "{}", stderr(&set));
     let gate = |floors: &str| place.editgate().args(["gate", "oracle", "--floors", floors]).output().expect("ran");
+    fs::rename(place.path("new/floors.json"), place.path("floors.json")).expect("moved");
     let met = gate("floors.json");
     assert_eq!(code(&met), 0);
     assert!(stdout(&met).contains("PASS: 2 of 2 passed"), "{}", stdout(&met));
@@ -165,6 +166,7 @@ fn floors_decide_the_exit_code() {
         .expect("ran");
     assert_eq!(code(&narrowed), 0);
     assert!(stdout(&narrowed).contains("NOT GATED"));
+    assert!(stdout(&narrowed).contains("1 recorded floor was not judged"), "{}", stdout(&narrowed));
 }
 
 #[test]
@@ -228,6 +230,8 @@ fn bad_input_is_one_line_and_the_documented_code() {
     place.cases(TWO);
     place.write("broken/t.json", "{\"schema\": 1,\n \"set\": }");
     let good = place.read("cases/t.json");
+    builtin(&place, "oracle");
+    place.write("list/t.json", "[1]");
     place.write("escape/t.json", good.replace("\"set\":\"t\"", "\"set\":\"../x\""));
     place.write(
         "within/t.json",
@@ -252,7 +256,11 @@ fn bad_input_is_one_line_and_the_documented_code() {
         (vec!["run", "-m", "builtin/oracle", "--tag", "z"], 3, "no case matched --tag z"),
         (vec!["run", "-m", "builtin/oracle", "--case", "["], 2, "bad glob"),
         (vec!["run", "-m", "builtin/oracle", "--cases", "escape"], 2, "set `../x`: a name is made of"),
-        (vec!["run", "-m", "builtin/oracle", "--cases", "within"], 2, "`a` is a file, and cannot hold another"),
+        (vec!["run", "-m", "builtin/oracle", "--cases", "within"], 2, "`a` is a file or link, and cannot hold another"),
+        (vec!["run", "-m", "builtin/oracle", "--cases", "list"], 2, "a case set: not a JSON object"),
+        (vec!["run", "-m", "builtin/oracle", "--tag", "t", "--tag", "z"], 3, "no case matched --tag z"),
+        (vec!["run", "-m", "llamacpp/x", "--temperature", "nan"], 2, "--temperature"),
+        (vec!["report", "oracle", "--floors", "nowhere.json"], 2, "floors nowhere.json"),
         (vec!["run", "-m", "builtin/nope"], 2, "there are: builtin/oracle, builtin/noop, builtin/garbage"),
         (vec!["run", "-m", "nope/x"], 2, "unknown provider `nope`"),
         (vec!["run", "-m", "plain"], 2, "provider/id"),
@@ -504,12 +512,13 @@ fn one_byte_anywhere_in_the_tree_fails() {
         case("latin1", json!({ "f.txt": base64("Y2Fm6QpiCg==") }), json!({ "f.txt": base64("Y2Fm6QpCCg==") })),
         case("lone-cr", json!({ "f.txt": file("a\rb\r") }), json!({ "f.txt": file("a\rB\r") })),
         case("no-newline", json!({ "f.txt": file("a\nb") }), json!({ "f.txt": file("a\nB") })),
+        case("kept", json!({ "f.txt": { "text": "a\nb\n", "mode": "0755" } }), json!({ "f.txt": file("a\nB\n") })),
         case("mode", json!({ "f.txt": { "text": "a\nb\n", "mode": "0755" } }), json!({ "f.txt": { "text": "a\nB\n", "mode": "0644" } })),
         case("other", json!({ "f.txt": file("a\nb\n"), "g.txt": file("x") }), json!({ "f.txt": file("a\nB\n"), "g.txt": file("y") })),
     ] });
     place.write("cases/t.json", set.to_string());
     let mut turns = Vec::new();
-    for _ in 0..6 {
+    for _ in 0..7 {
         turns.extend([edit(2, "B"), words("Done.")]);
     }
     let server = Server::start(turns);
@@ -518,7 +527,7 @@ fn one_byte_anywhere_in_the_tree_fails() {
     let classes: Vec<Value> = place.rows("out").into_iter().map(|row| row["class"].clone()).collect();
     assert_eq!(
         classes,
-        ["pass.first", "pass.first", "pass.first", "pass.first", "fail.wrong.meta", "fail.wrong.partial"]
+        ["pass.first", "pass.first", "pass.first", "pass.first", "pass.first", "fail.wrong.meta", "fail.wrong.partial"]
     );
 }
 

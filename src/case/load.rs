@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ pub fn load(path: &Path) -> Result<Vec<CaseSet>, CaseError> {
     let fixtures = Fixtures::new(if inside.is_dir() { inside } else { directory.join("..").join("fixtures") });
     let mut sets: Vec<CaseSet> = Vec::new();
     for file in files {
-        let bytes = fs::read(&file).map_err(|error| CaseError {
+        let bytes = read_regular(&file).map_err(|error| CaseError {
             file: file.clone(),
             position: None,
             message: format!("cannot read: {error}"),
@@ -71,10 +72,25 @@ impl Fixtures {
             return Ok(Arc::clone(bytes));
         }
         let file = self.root.join(path);
-        let bytes: Arc<[u8]> = fs::read(&file).map_err(|error| format!("fixture {}: {error}", file.display()))?.into();
+        let wrong = |reason: String| format!("fixture {}: {reason}", file.display());
+        // A link may lead to another fixture, never out of their directory.
+        let real = file.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        let root = self.root.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        if !real.starts_with(root) {
+            return Err(wrong("it leads out of the directory of fixtures".to_owned()));
+        }
+        let bytes: Arc<[u8]> = read_regular(&real).map_err(|error| wrong(error.to_string()))?.into();
         self.read.borrow_mut().insert(path.to_owned(), Arc::clone(&bytes));
         Ok(bytes)
     }
+}
+
+/// Reads a regular file; a pipe or device would keep us waiting.
+fn read_regular(file: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    fs::read(file)
 }
 
 fn set_files(directory: &Path) -> Result<Vec<PathBuf>, CaseError> {
@@ -180,6 +196,11 @@ impl Source<'_> {
 
     /// Parses a part of the text that begins at `offset`; errors count lines from the start of the file.
     fn read<'p, T: serde::Deserialize<'p>>(&self, part: &'p str, offset: usize, prefix: &str) -> Result<T, CaseError> {
+        if !part.trim_start().starts_with('{') {
+            let place = prefix.trim_end_matches('.');
+            let place = if place.is_empty() { "a case set".to_owned() } else { place.to_owned() };
+            return Err(self.error(offset, format!("{place}: not a JSON object")));
+        }
         let mut deserializer = serde_json::Deserializer::from_str(part);
         let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
             let path = error.path().to_string();
@@ -223,19 +244,20 @@ fn build(entry: CaseEntry, fixtures: &Fixtures) -> Result<Case, String> {
     if entry.files.0.is_empty() {
         return Err("there are no files".to_owned());
     }
-    let files: Tree = nodes(entry.files.0, "files", fixtures)?.into_iter().collect();
+    let nothing = Tree::default();
+    let files: Tree = nodes(entry.files.0, "files", fixtures, &nothing)?.into_iter().collect();
     let one = entry.expect.is_some();
     let accepted = match (entry.expect, entry.expect_any) {
-        (Some(expect), None) => vec![changes(expect.0, fixtures)?],
+        (Some(expect), None) => vec![changes(expect.0, fixtures, &files)?],
         (None, Some(any)) if !any.is_empty() => {
-            any.into_iter().map(|expect| changes(expect.0, fixtures)).collect::<Result<_, _>>()?
+            any.into_iter().map(|expect| changes(expect.0, fixtures, &files)).collect::<Result<_, _>>()?
         }
         (None, Some(_)) => return Err("`expect_any` is empty".to_owned()),
         (Some(_), Some(_)) => return Err("`expect` and `expect_any` exclude each other".to_owned()),
         (None, None) => return Err("`expect` is missing (or `expect_any`)".to_owned()),
     };
     let mut seen = BTreeMap::new();
-    for (path, node) in nodes(entry.seen.0, "seen", fixtures)? {
+    for (path, node) in nodes(entry.seen.0, "seen", fixtures, &nothing)? {
         match node {
             Node::File { bytes, .. } => seen.insert(path, bytes),
             _ => return Err(format!("seen.{path}: only a file can have been read")),
@@ -246,7 +268,11 @@ fn build(entry: CaseEntry, fixtures: &Fixtures) -> Result<Case, String> {
         if rewrite.nth == 0 {
             return Err("then: `nth` counts from 1".to_owned());
         }
-        then.push(Rewrite { after: rewrite.after, nth: rewrite.nth, files: nodes(rewrite.files.0, "then", fixtures)? });
+        then.push(Rewrite {
+            after: rewrite.after,
+            nth: rewrite.nth,
+            files: nodes(rewrite.files.0, "then", fixtures, &files)?,
+        });
     }
     let case = Case {
         id: entry.id,
@@ -292,47 +318,63 @@ fn prove(case: &Case, one: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// Contents by path. What lies below a file or link of `base` or of the entries themselves has no place, and a mode that
+/// is not named is the one that the file has in `base`.
 fn nodes(
     entries: BTreeMap<String, Content>,
     what: &str,
     fixtures: &Fixtures,
+    base: &Tree,
 ) -> Result<BTreeMap<String, Node>, String> {
-    for path in entries.keys() {
-        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
-        if let Some(file) = above.into_iter().find(|above| entries.contains_key(*above)) {
-            return Err(format!("{what}.{path}: `{file}` is a file, and cannot hold another"));
-        }
-    }
-    let mut nodes = BTreeMap::new();
-    for (path, content) in entries {
-        let node = check_path(&path).and_then(|()| node(content, fixtures));
-        nodes.insert(path.clone(), node.map_err(|message| format!("{what}.{path}: {message}"))?);
-    }
-    Ok(nodes)
+    let some = entries.into_iter().map(|(path, content)| (path, Some(content))).collect();
+    let nodes = all_nodes(some, what, fixtures, base)?;
+    Ok(nodes.into_iter().filter_map(|(path, node)| Some((path, node?))).collect())
 }
 
 fn changes(
     entries: BTreeMap<String, Option<Content>>,
     fixtures: &Fixtures,
+    base: &Tree,
 ) -> Result<BTreeMap<String, Option<Node>>, String> {
-    entries
-        .into_iter()
-        .map(|(path, content)| {
-            let node = check_path(&path).and_then(|()| content.map(|content| node(content, fixtures)).transpose());
-            node.map_err(|message| format!("expect.{path}: {message}")).map(|node| (path, node))
-        })
-        .collect()
+    all_nodes(entries, "expect", fixtures, base)
+}
+
+fn all_nodes(
+    entries: BTreeMap<String, Option<Content>>,
+    what: &str,
+    fixtures: &Fixtures,
+    base: &Tree,
+) -> Result<BTreeMap<String, Option<Node>>, String> {
+    for path in entries.keys() {
+        let held = |above: &&str| match entries.get(*above) {
+            Some(entry) => entry.is_some(),
+            None => base.get(above).is_some_and(|node| *node != Node::Directory),
+        };
+        if let Some(file) = path.match_indices('/').map(|(at, _)| &path[..at]).find(held) {
+            return Err(format!("{what}.{path}: `{file}` is a file or link, and cannot hold another"));
+        }
+    }
+    let mut nodes = BTreeMap::new();
+    for (path, content) in entries {
+        let usual = match base.get(&path) {
+            Some(Node::File { mode, .. }) => *mode,
+            _ => DEFAULT_MODE,
+        };
+        let node = check_path(&path).and_then(|()| content.map(|content| node(content, fixtures, usual)).transpose());
+        nodes.insert(path.clone(), node.map_err(|message| format!("{what}.{path}: {message}"))?);
+    }
+    Ok(nodes)
 }
 
 /// A path of a case is relative, plain, and stays inside.
 fn check_path(path: &str) -> Result<(), String> {
     let plain = !path.is_empty()
         && !path.contains(['\0', '\\'])
-        && path.split('/').all(|name| !name.is_empty() && name != "." && name != "..");
+        && path.split('/').all(|name| !name.is_empty() && name.len() <= 255 && name != "." && name != "..");
     if plain { Ok(()) } else { Err("a path is relative, with `/` between names, and without `.` or `..`".to_owned()) }
 }
 
-fn node(content: Content, fixtures: &Fixtures) -> Result<Node, String> {
+fn node(content: Content, fixtures: &Fixtures, usual_mode: u32) -> Result<Node, String> {
     let mode = match &content.mode {
         None => None,
         Some(text) => Some(
@@ -351,11 +393,14 @@ fn node(content: Content, fixtures: &Fixtures) -> Result<Node, String> {
         (None, None, Some(text), None) => {
             base64::engine::general_purpose::STANDARD.decode(&text).map_err(|error| format!("base64: {error}"))?.into()
         }
+        (None, None, None, Some(target)) if target.is_empty() || target.contains('\0') => {
+            return Err("a symlink needs a target, without NUL".to_owned());
+        }
         (None, None, None, Some(target)) if mode.is_none() => return Ok(Node::Symlink { target }),
         (None, None, None, Some(_)) => return Err("a symlink has no mode".to_owned()),
         _ => return Err("exactly one of `text`, `fixture`, `base64` and `symlink` says what is in it".to_owned()),
     };
-    Ok(Node::File { bytes, mode: mode.unwrap_or(DEFAULT_MODE) })
+    Ok(Node::File { bytes, mode: mode.unwrap_or(usual_mode) })
 }
 
 #[cfg(test)]

@@ -113,17 +113,22 @@ pub fn select<'a>(sets: &'a [CaseSet], selection: &Selection) -> Result<Vec<Sele
             out.push(Selected { set, subset: selection.subset.clone(), cases, narrowed });
         }
     }
+    let tags = |tag: &&String| !sets_of(&out).any(|case| case.tags.contains(tag));
+    if let Some(tag) = selection.tags.iter().find(tags) {
+        return Err(SelectError::NothingMatched { what: format!("--tag {tag}") });
+    }
     if let Some((glob, _)) = selection.cases.iter().zip(&hits).find(|(_, hit)| !**hit) {
         return Err(SelectError::NothingMatched { what: format!("--case {glob}") });
     }
     if out.is_empty() {
-        let what = match selection.tags.as_slice() {
-            [] => "the selection".to_owned(),
-            tags => format!("--tag {}", tags.join(" --tag ")),
-        };
+        let what = "the selection".to_owned();
         return Err(SelectError::NothingMatched { what });
     }
     Ok(out)
+}
+
+fn sets_of<'a>(selected: &[Selected<'a>]) -> impl Iterator<Item = &'a Case> {
+    selected.iter().flat_map(|chosen| chosen.cases.iter().copied()).collect::<Vec<_>>().into_iter()
 }
 
 fn globs(patterns: &[String]) -> Result<Vec<GlobMatcher>, SelectError> {

@@ -24,13 +24,13 @@ pub(super) struct CaseFlags {
     #[arg(long, value_name = "NAME", env = "EDITGATE_SUBSET")]
     pub(super) subset: Option<String>,
     /// Only cases whose id matches; may be repeated
-    #[arg(long, value_name = "GLOB", env = "EDITGATE_CASE", value_delimiter = ',')]
+    #[arg(long, value_name = "GLOB", env = "EDITGATE_CASE")]
     pub(super) case: Vec<String>,
     /// Only cases with this tag; may be repeated
     #[arg(long, value_name = "TAG", env = "EDITGATE_TAG", value_delimiter = ',')]
     pub(super) tag: Vec<String>,
     /// Leave out cases whose id matches; may be repeated
-    #[arg(long, value_name = "GLOB", env = "EDITGATE_EXCLUDE", value_delimiter = ',')]
+    #[arg(long, value_name = "GLOB", env = "EDITGATE_EXCLUDE")]
     pub(super) exclude: Vec<String>,
     /// At most so many cases
     #[arg(long, value_name = "N", env = "EDITGATE_LIMIT")]
@@ -101,7 +101,7 @@ fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
         && selection.exclude.is_empty()
         && selection.limit.is_none());
     let text = if by_case { case_table(&selected) } else { set_tables(&selected) };
-    output::data(&text)?;
+    output::data(&visible::inert(&text))?;
     Ok(Exit::Passed)
 }
 
@@ -168,7 +168,7 @@ fn show(flags: &CaseFlags) -> Result<Exit, Failure> {
             text.push_str(&case_page(chosen.set, case));
         }
     }
-    output::data(&text)?;
+    output::data(&visible::inert(&text))?;
     Ok(Exit::Passed)
 }
 

@@ -17,9 +17,9 @@ use crate::verdict::gate::{Allowance, Judgement};
 pub(super) struct GateFlags {
     /// A run directory
     run: PathBuf,
-    /// File of floors
-    #[arg(long, value_name = "FILE", env = "EDITGATE_FLOORS", default_value = FLOORS)]
-    floors: PathBuf,
+    /// File of floors [default: reports/floors.json]
+    #[arg(long, value_name = "FILE", env = "EDITGATE_FLOORS")]
+    floors: Option<PathBuf>,
     /// Infrastructure errors allowed: a number, or a share such as 0.1
     #[arg(long, value_name = "N|RATE", env = "EDITGATE_FAIL_ON_ERROR", default_value = "0")]
     fail_on_error: String,
@@ -87,8 +87,12 @@ pub(super) fn report(flags: &ReportFlags) -> Result<Exit, Failure> {
 /// A gate needs its floors; a report shows them where they are.
 fn load_all(flags: &GateFlags, needed: bool) -> Result<(RunRecord, Option<Floors>, Allowance), Failure> {
     let record = load::load(&flags.run).map_err(Failure::usage)?;
-    let floors =
-        if needed || flags.floors.exists() { Some(Floors::load(&flags.floors).map_err(Failure::usage)?) } else { None };
+    let path = flags.floors.as_deref().unwrap_or(Path::new(FLOORS));
+    let floors = if needed || flags.floors.is_some() || path.exists() {
+        Some(Floors::load(path).map_err(Failure::usage)?)
+    } else {
+        None
+    };
     let allowance = Allowance::parse(&flags.fail_on_error)
         .map_err(|reason| Failure::usage(anyhow!("--fail-on-error {}: {reason}", flags.fail_on_error)))?;
     Ok((record, floors, allowance))

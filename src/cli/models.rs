@@ -133,6 +133,12 @@ pub(super) fn open(name: &str, flags: &ModelFlags, config: &Config, connections:
                     .map_err(|error| Failure::usage(anyhow!("--extra-body is not a JSON object: {error}")))?;
                 extra.extend(more);
             }
+            if flags.temperature.is_some_and(|temperature| !(0.0..=10.0).contains(&temperature)) {
+                return Err(Failure::usage(anyhow!("--temperature must be a number from 0 to 10")));
+            }
+            if flags.max_tokens == Some(0) {
+                return Err(Failure::usage(anyhow!("--max-tokens must be 1 or more")));
+            }
             let (run, default, policy) = (&config.run, Sampling::default(), Policy::default());
             let settings = ServerSettings {
                 base_url: checked_url(base_url)?,

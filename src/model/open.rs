@@ -11,6 +11,7 @@ use super::http::{Http, Policy};
 use super::openai::ChatCompletions;
 use super::provider::{PROVIDERS, Provider};
 use super::recording::{Recording, RecordingError};
+use super::redact::masked;
 use super::replay::Replay;
 use super::{Fault, Model, Sampling};
 
@@ -90,7 +91,7 @@ pub fn server(
 ) -> Result<(Box<dyn Model>, Value), OpenError> {
     let mut extra = provider.extra();
     extra.extend(settings.extra);
-    let depends_on = json!({ "sampling": settings.sampling, "extra": extra });
+    let depends_on = masked(&json!({ "sampling": settings.sampling, "extra": extra }));
     let base_url = settings.base_url.as_deref().unwrap_or(provider.base_url);
     let http = Http::new(settings.key, settings.policy, settings.connections)
         .map_err(|fault| OpenError::Client { spec: name.to_owned(), fault })?;

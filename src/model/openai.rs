@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::http::{Http, Reply, fault_of};
 use super::provider::chat_url;
+use super::redact::masked;
 use super::{Brief, Conversation, Fault, FaultKind, Model, Raw, Request, Sampling, Turn, sse};
 use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Function, Message, Usage, hex};
 
@@ -95,7 +96,7 @@ impl ChatCompletions {
                 continue;
             }
             let raw = Raw {
-                request: Value::Object(settings),
+                request: masked(&Value::Object(settings)),
                 status: sent.reply.as_ref().map(|reply| reply.status),
                 body: sent.reply.as_ref().map_or(Value::Null, |reply| self.recorded_body(reply)),
             };
@@ -249,7 +250,11 @@ fn hidden_fault(reply: &Reply, url: &str) -> Option<Fault> {
         let text = String::from_utf8_lossy(&reply.body);
         let error =
             text.lines().find_map(|line| error_in(&serde_json::from_str(line.strip_prefix("data:")?.trim()).ok()?));
-        return error.map(|error| fault_of(reply.status, &error, url));
+        // A stream that was cut is worth another try, as any broken connection.
+        let ended =
+            text.contains("[DONE]") || text.contains("\"finish_reason\":\"") || text.contains("\"finish_reason\": \"");
+        let cut = || (!ended).then(|| Fault::new(FaultKind::Network, format!("{url}: the event stream was cut")));
+        return error.map(|error| fault_of(reply.status, &error, url)).or_else(cut);
     }
     let error = error_in(&serde_json::from_slice(&reply.body).ok()?)?;
     Some(fault_of(reply.status, &error, url))
@@ -274,7 +279,7 @@ pub async fn interpret(body: &Value) -> Result<Answer, Fault> {
     let joined;
     let body = match body {
         Value::String(text) if is_event_stream(text) => {
-            joined = sse::join(text.as_bytes()).await.map_err(|message| Fault::new(FaultKind::Network, message))?;
+            joined = sse::join(text.as_bytes()).await?;
             &joined
         }
         Value::String(text) => {

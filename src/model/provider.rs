@@ -69,12 +69,20 @@ impl Provider {
 
 /// The URL to call for a base URL as a user writes it: with or without a path, a slash at the end, or the whole of it.
 pub fn chat_url(base: &str) -> String {
+    let (base, query) = match base.split_once('?') {
+        Some((base, query)) => (base, format!("?{query}")),
+        None => (base, String::new()),
+    };
     let base = base.trim_end_matches('/');
     if base.ends_with("/chat/completions") {
-        return base.to_owned();
+        return format!("{base}{query}");
     }
     let after_scheme = base.split_once("://").map_or(base, |(_, rest)| rest);
-    if after_scheme.contains('/') { format!("{base}/chat/completions") } else { format!("{base}/v1/chat/completions") }
+    if after_scheme.contains('/') {
+        format!("{base}/chat/completions{query}")
+    } else {
+        format!("{base}/v1/chat/completions{query}")
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +96,7 @@ mod tests {
             ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/chat/completions"),
             ("http://127.0.0.1:11434", "http://127.0.0.1:11434/v1/chat/completions"),
             ("http://localhost:1234/", "http://localhost:1234/v1/chat/completions"),
+            ("http://h/v1?api-version=2", "http://h/v1/chat/completions?api-version=2"),
             ("http://localhost:1234/v1/chat/completions", "http://localhost:1234/v1/chat/completions"),
         ];
         for (base, url) in table {

@@ -1,5 +1,7 @@
 //! Keys never reach a record, report or log.
 
+use serde_json::Value;
+
 /// What stands in place of a secret.
 const REDACTED: &str = "[redacted]";
 /// A shorter key is a placeholder such as `none`, and replacing it everywhere would only garble texts.
@@ -8,7 +10,7 @@ const SHORTEST_KEY: usize = 6;
 /// `text` without the secret, without the values of URL query parameters that carry keys, and without the user part of URLs.
 pub fn redact(text: &str, secret: Option<&str>) -> String {
     let mut out = without_key(text, secret);
-    for name in ["key", "api_key", "token", "access_token"] {
+    for name in ["key", "api_key", "api-key", "apikey", "token", "access_token"] {
         for mark in ['?', '&'] {
             out = without_values(&out, &format!("{mark}{name}="));
         }
@@ -19,8 +21,30 @@ pub fn redact(text: &str, secret: Option<&str>) -> String {
 /// `text` without the key itself, and nothing else changed: for what must otherwise stay as it came.
 pub fn without_key(text: &str, secret: Option<&str>) -> String {
     match secret {
-        Some(secret) if secret.len() >= SHORTEST_KEY => text.replace(secret, REDACTED),
+        Some(secret) if secret.len() >= SHORTEST_KEY => {
+            let escaped = Value::from(secret).to_string();
+            text.replace(secret, REDACTED).replace(escaped.trim_matches('"'), REDACTED)
+        }
         _ => text.to_owned(),
+    }
+}
+
+/// JSON without the texts of fields whose names say that they are secret.
+pub fn masked(value: &Value) -> Value {
+    let secret = |name: &str| {
+        let name = name.to_lowercase();
+        ["key", "token", "secret", "password", "authorization"].iter().any(|word| name.contains(word))
+    };
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(_) if secret(name) => (name.clone(), Value::from(REDACTED)),
+                other => (name.clone(), masked(other)),
+            })
+            .collect(),
+        Value::Array(list) => list.iter().map(masked).collect(),
+        other => other.clone(),
     }
 }
 
@@ -81,6 +105,12 @@ mod tests {
         assert_eq!(redact("http://me:pw@h/v1?x=1&token=a", None), "http://[redacted]@h/v1?x=1&token=[redacted]");
         assert_eq!(redact("a@b and http://h/x@y", None), "a@b and http://h/x@y");
         assert_eq!(redact("a test", Some("test")), "a test");
+        assert_eq!(without_key(r#"{"a": "x a\"bcdef y"}"#, Some("a\"bcdef")), r#"{"a": "x [redacted] y"}"#);
+        let body = serde_json::json!({ "api_key": "s", "max_tokens": 3, "a": [{ "x-token": "s" }] });
+        assert_eq!(
+            masked(&body),
+            serde_json::json!({ "api_key": "[redacted]", "max_tokens": 3, "a": [{ "x-token": "[redacted]" }] })
+        );
         assert_eq!(without_key("http://me:pw@h?token=a sk-test-0000", key), "http://me:pw@h?token=a [redacted]");
     }
 }

@@ -6,16 +6,18 @@ use futures_util::stream;
 use serde_json::{Map, Value, json};
 
 use super::openai::error_in;
+use super::{Fault, FaultKind};
 
 /// Joins a whole event stream. `Ok` is a body as if it had not been streamed; an error event comes back as it is.
 ///
 /// # Errors
-/// What is wrong with the stream, in words: not the promised format, or cut before its end.
-pub(super) async fn join(body: &[u8]) -> Result<Value, String> {
+/// What is wrong with the stream: not the promised format, or cut before its end.
+pub(super) async fn join(body: &[u8]) -> Result<Value, Fault> {
     let mut events = stream::iter([Ok::<_, std::io::Error>(body)]).eventsource();
+    let bad = |message: String| Fault::new(FaultKind::Response, message);
     let mut joined = Joined::default();
     while let Some(event) = events.next().await {
-        let event = event.map_err(|error| format!("the event stream cannot be read: {error}"))?;
+        let event = event.map_err(|error| bad(format!("the event stream cannot be read: {error}")))?;
         let data = event.data.trim();
         if data == "[DONE]" {
             joined.done = true;
@@ -24,7 +26,7 @@ pub(super) async fn join(body: &[u8]) -> Result<Value, String> {
         if data.is_empty() {
             continue;
         }
-        let chunk: Value = serde_json::from_str(data).map_err(|error| format!("an event is not JSON: {error}"))?;
+        let chunk: Value = serde_json::from_str(data).map_err(|error| bad(format!("an event is not JSON: {error}")))?;
         if let Some(error) = error_in(&chunk) {
             return Ok(error);
         }
@@ -118,9 +120,9 @@ impl Joined {
         }
     }
 
-    fn finish(self) -> Result<Value, String> {
+    fn finish(self) -> Result<Value, Fault> {
         if self.finish.is_none() && !self.done {
-            return Err("the event stream ended before its answer did".to_owned());
+            return Err(Fault::new(FaultKind::Network, "the event stream ended before its answer did"));
         }
         if !self.any_choice {
             return Ok(json!({ "choices": [] }));

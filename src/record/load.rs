@@ -1,5 +1,6 @@
 //! Reads a run directory back.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,12 @@ pub fn load(directory: &Path) -> Result<RunRecord, LoadError> {
     if run.format != FORMAT {
         return Err(not_a_run(format!("format {} is not known here; this version reads format {FORMAT}", run.format)));
     }
-    let rows = lines(&directory.join(ROWS), &read(ROWS)?)?;
+    let rows: Vec<Row> = lines(&directory.join(ROWS), &read(ROWS)?)?;
+    let mut seen = HashSet::new();
+    if let Some(at) = rows.iter().position(|row| !seen.insert((row.model.clone(), row.key()))) {
+        let reason = "this attempt has a row already".to_owned();
+        return Err(LoadError::BadRow { path: directory.join(ROWS), line: at + 1, reason });
+    }
     Ok(RunRecord { directory: directory.to_owned(), run, rows })
 }
 

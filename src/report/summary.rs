@@ -7,7 +7,7 @@ use crate::record::{CellPlan, Row, RunFile, Status, Totals};
 use crate::score::Verdict;
 use crate::score::relax::Relaxation;
 use crate::tool::Note;
-use crate::verdict::floor::{FloorError, Floors};
+use crate::verdict::floor::{Floor, FloorError, Floors};
 use crate::verdict::gate::{Allowance, Counts, Judgement, incomplete, judge, rate};
 use crate::verdict::interval::wilson;
 
@@ -29,6 +29,8 @@ pub struct Summary<'a> {
     pub gate: Gate,
     /// Whether floors were looked for.
     pub gated: bool,
+    /// Recorded floors of these models, tools, subsets and prompts whose cells were not run, or not whole.
+    pub unjudged: usize,
 }
 
 /// One cell.
@@ -148,6 +150,7 @@ impl<'a> Summary<'a> {
             process: process(rows),
             cells,
             gated: floors.is_some(),
+            unjudged: floors.map_or(0, |floors| unjudged(floors, &cells_of(&run.plan))),
         })
     }
 
@@ -163,6 +166,13 @@ impl<'a> Summary<'a> {
             percent_number(low),
             percent_number(high)
         );
+        let passed = match self.unjudged {
+            0 => passed,
+            1 => format!("{passed}; 1 recorded floor was not judged, since its cell was not run whole"),
+            several => {
+                format!("{passed}; {several} recorded floors were not judged, since their cells were not run whole")
+            }
+        };
         match &self.gate {
             Gate::Passed { floors } => format!("PASS: {passed}; {floors} of {floors} floors met"),
             Gate::Ungated if self.gated => format!("NOT GATED: {passed}; no floor is recorded for these cells"),
@@ -191,6 +201,24 @@ impl<'a> Summary<'a> {
             None => format!("run {}, {}", self.run.id, day(&self.run.started)),
         }
     }
+}
+
+/// Whole cells of a plan.
+fn cells_of(plan: &[CellPlan]) -> Vec<(&CellPlan, bool)> {
+    plan.iter().map(|cell| (cell, !cell.narrowed)).collect()
+}
+
+fn unjudged(floors: &Floors, cells: &[(&CellPlan, bool)]) -> usize {
+    let kin = |floor: &Floor, cell: &CellPlan| {
+        floor.model == cell.model
+            && floor.tool == cell.tool
+            && floor.subset == cell.subset
+            && floor.prompt == cell.prompt
+    };
+    let expected = floors.floors.iter().filter(|floor| cells.iter().any(|(cell, _)| kin(floor, cell)));
+    expected
+        .filter(|floor| !cells.iter().any(|(cell, whole)| *whole && kin(floor, cell) && floor.set == cell.set))
+        .count()
 }
 
 fn is_of(row: &Row, plan: &CellPlan) -> bool {

@@ -21,17 +21,15 @@ pub enum Strictness {
 pub struct Args<'a> {
     map: &'a Map<String, Value>,
     strictness: Strictness,
-    known: Vec<&'static str>,
     pub notes: Vec<Note>,
 }
 
 impl<'a> Args<'a> {
     pub fn new(map: &'a Map<String, Value>, strictness: Strictness) -> Self {
-        Args { map, strictness, known: Vec::new(), notes: Vec::new() }
+        Args { map, strictness, notes: Vec::new() }
     }
 
-    fn get(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.known.push(name);
+    fn get(&self, name: &'static str) -> Option<&'a Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
@@ -92,9 +90,9 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Notes arguments that nothing asked for. Call it after all others were taken.
-    pub fn note_unknown(&mut self) {
-        if self.map.keys().any(|key| !self.known.contains(&key.as_str())) {
+    /// Notes arguments that are none of the function's.
+    pub fn note_unknown(&mut self, known: &[&str]) {
+        if self.map.keys().any(|key| !known.contains(&key.as_str())) {
             self.notes.push(Note::ArgumentUnknown);
         }
     }
@@ -147,7 +145,7 @@ mod tests {
         assert_eq!(args.text("path"), Ok(None));
         let refusal = args.required_text("path").unwrap_err();
         assert_eq!((refusal.kind, refusal.notes), (Kind::ArgsInvalid, vec![Note::ArgumentMissing]));
-        args.note_unknown();
+        args.note_unknown(&["path"]);
         assert_eq!(args.notes, [Note::ArgumentUnknown]);
     }
 }

@@ -129,6 +129,9 @@ impl Floors {
     pub fn write(&self, path: &Path) -> Result<(), FloorError> {
         let unwritable = |source| FloorError::Unwritable { path: path.to_owned(), source };
         let text = serde_json::to_string_pretty(self).map_err(|error| unwritable(error.into()))?;
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(unwritable)?;
+        }
         output(path, format!("{text}\n").as_bytes()).map_err(unwritable)
     }
 }

@@ -75,6 +75,9 @@ pub fn judge(counts: Counts, floor: Option<usize>, allowed_errors: usize) -> Jud
 
 /// Why there is too little to judge, if so.
 pub fn incomplete(counts: Counts, allowed_errors: usize) -> Option<String> {
+    if counts.passed + counts.failed + counts.errors > counts.planned {
+        return Some(format!("there are more results than the {} planned attempts", counts.planned));
+    }
     if counts.missing > 0 {
         return Some(format!("{} of {} planned attempts have no result", counts.missing, counts.planned));
     }

@@ -41,6 +41,10 @@ pub enum PathFault {
 /// See [`PathFault`].
 pub fn confine(root: &Path, given: &str) -> Result<Confined, PathFault> {
     let canonical = canonical(root, given)?;
+    if given.ends_with('/') && !canonical.is_dir() && canonical.starts_with(root) {
+        // Only a directory is named so.
+        return Err(PathFault::Unusable);
+    }
     if canonical.starts_with(root) { Ok(Confined { canonical }) } else { Err(PathFault::Outside) }
 }
 

@@ -6,12 +6,13 @@ use std::time::Instant;
 use anyhow::anyhow;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::RunFlags;
 use crate::cli::{Exit, Failure, output};
 use crate::model::recording::{self, Conditions, Header};
-use crate::model::redact::redact;
+use crate::model::redact::{masked, redact};
 use crate::record::journal::JournalError;
 use crate::record::run_file::FORMAT;
 use crate::record::{Journal, Row, RunFile, Source, Status, Totals, load};
@@ -162,19 +163,24 @@ impl Consumer for Recorder {
     }
 }
 
-/// Ctrl-C and a polite kill, as they come.
+/// Ctrl-C, a polite kill and a closed terminal, as they come.
 fn interrupts() -> UnboundedReceiver<()> {
     let (sender, receiver) = unbounded_channel();
     tokio::spawn(async move {
-        let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) else {
+        let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+        else {
             return;
         };
+        let mut told = false;
         loop {
             tokio::select! {
                 pressed = tokio::signal::ctrl_c() => if pressed.is_err() { return },
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
             }
-            output::message("interrupted: finishing what is in flight; once more to stop now");
+            let first = "interrupted: finishing what is in flight; once more to stop now";
+            output::message(if told { "interrupted again: stopping" } else { first });
+            told = true;
             if sender.send(()).is_err() {
                 return;
             }
@@ -187,13 +193,23 @@ fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The command as it could be typed again; the program by its name.
+/// The command as it could be typed again, with the environment that it listened to; the program by its name, and
+/// nothing secret.
 fn command_line() -> String {
-    let quoted = |word: String| {
-        let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c));
-        if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    let words: Vec<String> =
-        std::iter::once("editgate".to_owned()).chain(std::env::args().skip(1)).map(quoted).collect();
+    let environment = std::env::vars().filter(|(name, value)| name.starts_with("EDITGATE_") && !value.is_empty());
+    let mut words: Vec<String> = environment.map(|(name, value)| format!("{name}={}", word(&value))).collect();
+    words.sort();
+    words.push("editgate".to_owned());
+    words.extend(std::env::args().skip(1).map(|argument| word(&argument)));
     redact(&words.join(" "), None)
+}
+
+/// A word for a shell. JSON loses the texts of its secret fields.
+fn word(text: &str) -> String {
+    let text = match serde_json::from_str::<serde_json::Map<String, Value>>(text) {
+        Ok(object) => masked(&Value::Object(object)).to_string(),
+        Err(_) => text.to_owned(),
+    };
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c));
+    if plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

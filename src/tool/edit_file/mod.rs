@@ -27,6 +27,8 @@ use crate::workspace::{PathFault, confine, write};
 
 const NAME: &str = "edit_file";
 const READ: &str = "read_file";
+const EDIT_ARGUMENTS: [&str; 5] = ["path", "mode", "content", "line", "find"];
+const READ_ARGUMENTS: [&str; 3] = ["path", "offset", "limit"];
 /// A17: the largest file that `replace` edits, in bytes.
 pub const MAX_REPLACE: u64 = 1 << 20;
 
@@ -115,7 +117,7 @@ impl Session for EditSession {
             READ => read::read(&self.root, &mut args),
             other => return Err(ToolError::NoFunction { tool: NAME, function: other.to_owned() }),
         };
-        args.note_unknown();
+        args.note_unknown(if function == READ { &READ_ARGUMENTS } else { &EDIT_ARGUMENTS });
         let mut outcome = done.unwrap_or_else(Outcome::from);
         outcome.notes.extend(args.notes);
         outcome.notes.sort();
