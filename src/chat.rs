@@ -183,12 +183,17 @@ pub fn digest(functions: &[Function], messages: &[Message]) -> String {
     hex(&hasher.finalize()[..16])
 }
 
-/// Length before bytes, so that no two lists of parts hash alike.
+/// All parts, so that no two lists of them hash alike.
 fn feed(hasher: &mut Sha256, parts: &[&str]) {
     for part in parts {
-        hasher.update((part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
+        feed_part(hasher, part.as_bytes());
     }
+}
+
+/// One part of what is hashed: its length before its bytes.
+pub(crate) fn feed_part(hasher: &mut Sha256, part: &[u8]) {
+    hasher.update((part.len() as u64).to_le_bytes());
+    hasher.update(part);
 }
 
 /// Lower-case hexadecimal.

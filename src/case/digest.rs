@@ -3,8 +3,9 @@
 
 use sha2::{Digest, Sha256};
 
-use super::tree::{feed_node, feed_part};
+use super::tree::feed_node;
 use super::{Case, Moment};
+use crate::chat::feed_part;
 
 /// Digest of these cases of a set, whatever their order, as hexadecimal. Tags and `about` are labels and left out.
 pub fn of_cases<'a>(set: &str, cases: impl IntoIterator<Item = &'a Case>) -> String {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::chat::feed_part;
+
 /// Mode bits of a file that a case does not name.
 pub const DEFAULT_MODE: u32 = 0o644;
 
@@ -107,12 +109,6 @@ impl FromIterator<(String, Node)> for Tree {
         }
         tree
     }
-}
-
-/// Length before bytes, so that no two lists of parts hash alike.
-pub(crate) fn feed_part(hasher: &mut Sha256, part: &[u8]) {
-    hasher.update((part.len() as u64).to_le_bytes());
-    hasher.update(part);
 }
 
 pub(crate) fn feed_node(hasher: &mut Sha256, node: &Node) {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::run_file::CellKey;
 use crate::chat::{Arrival, Usage};
 use crate::model::recording::Key;
 use crate::score::relax::Relaxation;
@@ -55,6 +56,11 @@ impl Row {
             case: self.case.clone(),
             repeat: self.repeat,
         }
+    }
+
+    /// The cell that it belongs to.
+    pub fn cell_key(&self) -> CellKey<'_> {
+        (&self.model, &self.tool, &self.set, self.subset.as_deref(), &self.prompt)
     }
 
     /// Steps in short, a refused or malformed one marked: `read edit✗ edit`.

@@ -64,7 +64,14 @@ pub struct CellPlan {
     pub repeats: usize,
 }
 
+/// Model, tool, set, subset, prompt: what names a cell.
+pub type CellKey<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, &'a str);
+
 impl CellPlan {
+    pub fn key(&self) -> CellKey<'_> {
+        (&self.model, &self.tool, &self.set, self.subset.as_deref(), &self.prompt)
+    }
+
     pub fn attempts(&self) -> usize {
         self.cases * self.repeats
     }

@@ -120,7 +120,7 @@ impl<'a> Summary<'a> {
         let mut totals = Totals { planned, ..Totals::default() };
         let mut cut = 0;
         for plan in &run.plan {
-            let mine: Vec<&Row> = rows.iter().filter(|row| is_of(row, plan)).collect();
+            let mine: Vec<&Row> = rows.iter().filter(|row| row.cell_key() == plan.key()).collect();
             let floor = match floors {
                 Some(floors) if !plan.narrowed => floors.of(plan)?,
                 _ => None,
@@ -150,7 +150,7 @@ impl<'a> Summary<'a> {
             process: process(rows),
             cells,
             gated: floors.is_some(),
-            unjudged: floors.map_or(0, |floors| unjudged(floors, &cells_of(&run.plan))),
+            unjudged: floors.map_or(0, |floors| unjudged(floors, &run.plan)),
         })
     }
 
@@ -203,30 +203,16 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Whole cells of a plan.
-fn cells_of(plan: &[CellPlan]) -> Vec<(&CellPlan, bool)> {
-    plan.iter().map(|cell| (cell, !cell.narrowed)).collect()
-}
-
-fn unjudged(floors: &Floors, cells: &[(&CellPlan, bool)]) -> usize {
+/// Floors of the same models, tools, subsets and prompts whose cells are not among the whole cells of the plan.
+fn unjudged(floors: &Floors, plan: &[CellPlan]) -> usize {
     let kin = |floor: &Floor, cell: &CellPlan| {
         floor.model == cell.model
             && floor.tool == cell.tool
             && floor.subset == cell.subset
             && floor.prompt == cell.prompt
     };
-    let expected = floors.floors.iter().filter(|floor| cells.iter().any(|(cell, _)| kin(floor, cell)));
-    expected
-        .filter(|floor| !cells.iter().any(|(cell, whole)| *whole && kin(floor, cell) && floor.set == cell.set))
-        .count()
-}
-
-fn is_of(row: &Row, plan: &CellPlan) -> bool {
-    row.model == plan.model
-        && row.tool == plan.tool
-        && row.set == plan.set
-        && row.prompt == plan.prompt
-        && row.subset == plan.subset
+    let judged = |floor: &Floor| plan.iter().any(|cell| !cell.narrowed && floor.key() == cell.key());
+    floors.floors.iter().filter(|floor| plan.iter().any(|cell| kin(floor, cell)) && !judged(floor)).count()
 }
 
 /// Skipped because the run ended, not because it cannot be done.

@@ -59,7 +59,7 @@ impl Talk<'_> {
             usage: if self.answers == 0 { Usage::default() } else { self.usage },
             cost_usd: None,
             elapsed_ms: None,
-            model_ms: (!self.turns.is_empty()).then(|| self.model_ms),
+            model_ms: (!self.turns.is_empty()).then_some(self.model_ms),
             retries: self.turns.iter().map(|turn| turn.retries.len()).sum(),
             dropped_params: self.dropped_params,
             digests: trees.map_or_else(Digests::default, |trees| Digests {

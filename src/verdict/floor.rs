@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::record::CellPlan;
+use crate::record::run_file::CellKey;
 use crate::workspace::write::output;
 
 /// The version of the format that this reader and writer know.
@@ -73,7 +74,7 @@ impl Floors {
             )));
         }
         for (index, floor) in floors.floors.iter().enumerate() {
-            if floors.floors[..index].iter().any(|other| other.same_cell(floor)) {
+            if floors.floors[..index].iter().any(|other| other.key() == floor.key()) {
                 return Err(unreadable(format!(
                     "two floors for {} × {} × {} ({})",
                     floor.model, floor.tool, floor.set, floor.prompt
@@ -88,7 +89,7 @@ impl Floors {
     /// # Errors
     /// When there is one and it was measured on other cases, conditions or counts: that is never a pass.
     pub fn of(&self, cell: &CellPlan) -> Result<Option<&Floor>, FloorError> {
-        let Some(floor) = self.floors.iter().find(|floor| floor.is_of(cell)) else {
+        let Some(floor) = self.floors.iter().find(|floor| floor.key() == cell.key()) else {
             return Ok(None);
         };
         let differs = |reason: String| FloorError::NotComparable { cell: cell.title(), reason };
@@ -116,7 +117,7 @@ impl Floors {
 
     /// Sets the floor of a cell, replacing the one it had.
     pub fn set(&mut self, floor: Floor) {
-        match self.floors.iter_mut().find(|other| other.same_cell(&floor)) {
+        match self.floors.iter_mut().find(|other| other.key() == floor.key()) {
             Some(other) => *other = floor,
             None => self.floors.push(floor),
         }
@@ -143,20 +144,9 @@ impl Default for Floors {
 }
 
 impl Floor {
-    fn is_of(&self, cell: &CellPlan) -> bool {
-        self.model == cell.model
-            && self.tool == cell.tool
-            && self.set == cell.set
-            && self.subset == cell.subset
-            && self.prompt == cell.prompt
-    }
-
-    fn same_cell(&self, other: &Floor) -> bool {
-        self.model == other.model
-            && self.tool == other.tool
-            && self.set == other.set
-            && self.subset == other.subset
-            && self.prompt == other.prompt
+    /// What it is bound to by name.
+    pub fn key(&self) -> CellKey<'_> {
+        (&self.model, &self.tool, &self.set, self.subset.as_deref(), &self.prompt)
     }
 }
 
