@@ -1,6 +1,8 @@
 //! Drives a plan: evidence from the first moment, signals, and a recording in the end.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::anyhow;
@@ -163,29 +165,22 @@ impl Consumer for Recorder {
     }
 }
 
-/// Ctrl-C, a polite kill and a closed terminal, as they come.
+/// Ctrl-C and a polite kill, as they come: caught from now on. A hangup is left alone, or a run under nohup would end by it.
 fn interrupts() -> UnboundedReceiver<()> {
     let (sender, receiver) = unbounded_channel();
-    tokio::spawn(async move {
-        let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-        else {
-            return;
-        };
-        let mut told = false;
-        loop {
-            tokio::select! {
-                pressed = tokio::signal::ctrl_c() => if pressed.is_err() { return },
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+    let (told, twice) = (Arc::new(AtomicBool::new(false)), "interrupted again: stopping");
+    // A signal that cannot be caught does what it always did.
+    for mut caught in kinds.into_iter().filter_map(|kind| signal(kind).ok()) {
+        let (sender, told) = (sender.clone(), Arc::clone(&told));
+        tokio::spawn(async move {
+            while caught.recv().await.is_some() && !sender.is_closed() {
+                let first = "interrupted: finishing what is in flight; once more to stop now";
+                output::message(if told.swap(true, Ordering::Relaxed) { twice } else { first });
+                let _ = sender.send(());
             }
-            let first = "interrupted: finishing what is in flight; once more to stop now";
-            output::message(if told { "interrupted again: stopping" } else { first });
-            told = true;
-            if sender.send(()).is_err() {
-                return;
-            }
-        }
-    });
+        });
+    }
     receiver
 }
 
