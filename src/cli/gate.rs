@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::run::FLOORS;
 use super::{Exit, Failure, output};
+use crate::record::run_file::set_name;
 use crate::record::{RunRecord, Status, load};
 use crate::report::summary::{Gate, Summary};
 use crate::report::{markdown, terminal};
@@ -113,7 +114,7 @@ fn show(path: &Path) -> Result<Exit, Failure> {
         rows.push(vec![
             floor.model.clone(),
             floor.tool.clone(),
-            floor.subset.as_ref().map_or(floor.set.clone(), |subset| format!("{}/{subset}", floor.set)),
+            set_name(&floor.set, floor.subset.as_deref()),
             floor.prompt.clone(),
             floor.floor.to_string(),
             floor.n.to_string(),

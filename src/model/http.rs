@@ -69,8 +69,8 @@ struct Trouble {
 /// How a request ended after its retries.
 #[derive(Debug)]
 pub struct Sent {
-    pub outcome: Result<Reply, Fault>,
-    /// The last response, also of a fault.
+    pub outcome: Result<(), Fault>,
+    /// The last response, the good one or that of a fault.
     pub reply: Option<Reply>,
     pub retries: Vec<Retry>,
 }
@@ -142,7 +142,7 @@ impl Http {
         })
         .await;
         match done {
-            Ok(reply) => Sent { outcome: Ok(reply.clone()), reply: Some(reply), retries },
+            Ok(reply) => Sent { outcome: Ok(()), reply: Some(reply), retries },
             Err(trouble) => {
                 let fault = Fault::new(trouble.fault.kind, self.redact(&trouble.fault.message));
                 Sent { outcome: Err(fault), reply: trouble.reply, retries }

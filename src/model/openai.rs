@@ -95,18 +95,20 @@ impl ChatCompletions {
             {
                 continue;
             }
+            let text = sent.reply.as_ref().map(|reply| String::from_utf8_lossy(&reply.body)).unwrap_or_default();
+            // What came is run; only what is recorded is without the key.
+            let body = if sent.reply.is_some() { body_of(&text) } else { Value::Null };
+            let kept = self.http.without_key(&text);
+            let outcome = match sent.outcome {
+                Err(fault) => Err(fault),
+                Ok(()) => {
+                    interpret(&body).await.map_err(|fault| Fault::new(fault.kind, self.http.redact(&fault.message)))
+                }
+            };
             let raw = Raw {
                 request: masked(&Value::Object(settings)),
                 status: sent.reply.as_ref().map(|reply| reply.status),
-                body: sent.reply.as_ref().map_or(Value::Null, |reply| self.recorded_body(reply)),
-            };
-            let outcome = match sent.outcome {
-                Err(fault) => Err(fault),
-                Ok(reply) => {
-                    // What came is run; only what is recorded is without the key.
-                    let body = body_of(&String::from_utf8_lossy(&reply.body));
-                    interpret(&body).await.map_err(|fault| Fault::new(fault.kind, self.http.redact(&fault.message)))
-                }
+                body: if kept == text { body } else { body_of(&kept) },
             };
             let dropped_params = self.dropped.borrow().iter().cloned().collect();
             return Turn { outcome, raw: Some(raw), retries, dropped_params, ms: None };
@@ -123,11 +125,6 @@ impl ChatCompletions {
         let renamed = sent.contains_key("max_tokens") && words.contains(&NEW_MAX_TOKENS);
         let name = if renamed { Some("max_tokens") } else { OPTIONAL.into_iter().find(|name| refused(name)) };
         name.is_some_and(|name| self.dropped.borrow_mut().insert(name.to_owned()))
-    }
-
-    /// The body for the record: JSON as such, without the key should a server echo it.
-    fn recorded_body(&self, reply: &Reply) -> Value {
-        body_of(&self.http.without_key(&String::from_utf8_lossy(&reply.body)))
     }
 
     async fn server_facts(&self) -> Result<Value, Fault> {

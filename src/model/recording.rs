@@ -141,14 +141,6 @@ impl Recording {
     pub fn answers(&self, key: &Key) -> Option<&[RecordedAnswer]> {
         self.answers.get(key).map(Vec::as_slice)
     }
-
-    pub fn len(&self) -> usize {
-        self.answers.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.answers.is_empty()
-    }
 }
 
 /// Writes a recording, replacing one that is there; attempts in the order of their keys, so that it reviews well.

@@ -68,10 +68,6 @@ impl Journal {
         Ok(journal)
     }
 
-    pub fn directory(&self) -> &Path {
-        &self.directory
-    }
-
     /// Writes `run.json` anew.
     ///
     /// # Errors
@@ -127,9 +123,7 @@ impl Journal {
         self.order_transcripts(rows)?;
         self.write_run(run)
     }
-}
 
-impl Journal {
     /// Puts the transcripts into the order of the rows; nothing is done where they are in it.
     fn order_transcripts(&self, rows: &[Row]) -> Result<(), JournalError> {
         let path = self.directory.join(TRANSCRIPTS);

@@ -67,6 +67,14 @@ pub struct CellPlan {
 /// Model, tool, set, subset, prompt: what names a cell.
 pub type CellKey<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, &'a str);
 
+/// A set with its subset, for people.
+pub fn set_name(set: &str, subset: Option<&str>) -> String {
+    match subset {
+        Some(subset) => format!("{set}/{subset}"),
+        None => set.to_owned(),
+    }
+}
+
 impl CellPlan {
     pub fn key(&self) -> CellKey<'_> {
         (&self.model, &self.tool, &self.set, self.subset.as_deref(), &self.prompt)
@@ -78,8 +86,12 @@ impl CellPlan {
 
     /// A name for people: `model × tool × set/subset (prompt)`.
     pub fn title(&self) -> String {
-        let subset = self.subset.as_ref().map(|subset| format!("/{subset}")).unwrap_or_default();
-        format!("{} × {} × {}{subset} ({})", self.model, self.tool, self.set, self.prompt)
+        format!("{} × {} × {} ({})", self.model, self.tool, self.set_name(), self.prompt)
+    }
+
+    /// The set, with the subset where there is one: `set/subset`.
+    pub fn set_name(&self) -> String {
+        set_name(&self.set, self.subset.as_deref())
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::markup::{block, cell_code, code, table, text};
-use super::summary::{CellSummary, Summary, percent_number};
+use super::summary::{CellSummary, Summary, name_of, percent_number};
 use super::terminal::gate_words;
 use crate::record::Row;
 use crate::score::class::meaning;
@@ -74,7 +74,7 @@ fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
     vec![
         text(&visible::excerpt(&cell.plan.model, 80)),
         text(&cell.plan.tool),
-        text(&visible::excerpt(&set_name(cell), 60)),
+        text(&visible::excerpt(&cell.plan.set_name(), 60)),
         text(&cell.plan.prompt),
         format!("{}/{}", cell.totals.passed, cell.totals.planned),
         format!(
@@ -98,13 +98,6 @@ fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
     ]
 }
 
-fn set_name(cell: &CellSummary<'_>) -> String {
-    match &cell.plan.subset {
-        Some(subset) => format!("{}/{subset}", cell.plan.set),
-        None => cell.plan.set.clone(),
-    }
-}
-
 /// Only where it says something: what a less strict benchmark would have counted.
 fn relaxations(summary: &Summary<'_>) -> String {
     let relaxed: Vec<&CellSummary<'_>> =
@@ -118,7 +111,7 @@ fn relaxations(summary: &Summary<'_>) -> String {
             let mut row = vec![
                 text(&visible::excerpt(&cell.plan.model, 80)),
                 text(&cell.plan.tool),
-                text(&set_name(cell)),
+                text(&cell.plan.set_name()),
                 text(&cell.plan.prompt),
             ];
             row.extend(
@@ -250,8 +243,7 @@ fn cases(summary: &Summary<'_>, room: usize) -> String {
 
 fn case(row: &Row) -> String {
     let repeat = if row.repeat > 0 { format!(" (repeat {})", row.repeat) } else { String::new() };
-    let flags: Vec<String> =
-        row.diagnosis.iter().filter_map(|flag| serde_json::to_value(flag).ok()?.as_str().map(str::to_owned)).collect();
+    let flags: Vec<String> = row.diagnosis.iter().map(name_of).collect();
     let mut out = format!(
         "<details><summary>{}/{}{repeat}: {}{}</summary>\n\n",
         text(&row.set),

@@ -3,6 +3,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::record::{CellPlan, Row, RunFile, Status, Totals};
 use crate::score::Verdict;
 use crate::score::relax::Relaxation;
@@ -121,10 +123,7 @@ impl<'a> Summary<'a> {
         let mut cut = 0;
         for plan in &run.plan {
             let mine: Vec<&Row> = rows.iter().filter(|row| row.cell_key() == plan.key()).collect();
-            let floor = match floors {
-                Some(floors) if !plan.narrowed => floors.of(plan)?,
-                _ => None,
-            };
+            let floor = floors.map(|floors| floors.of(plan)).transpose()?.flatten();
             let cell = cell(plan, &mine, floor.map(|floor| floor.floor), allowed);
             totals.passed += cell.totals.passed;
             totals.failed += cell.totals.failed;
@@ -328,20 +327,17 @@ fn classes(rows: &[Row]) -> Vec<ClassSummary<'_>> {
     classes
 }
 
+/// The name that a flag has in files.
+pub(super) fn name_of(flag: &impl Serialize) -> String {
+    serde_json::to_value(flag).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 fn conduct(rows: &[Row]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<Note, usize> = BTreeMap::new();
     for note in rows.iter().flat_map(|row| &row.conduct) {
         *counts.entry(*note).or_default() += 1;
     }
-    let mut out: Vec<(String, usize)> = counts
-        .into_iter()
-        .map(|(note, count)| {
-            (
-                serde_json::to_value(note).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default(),
-                count,
-            )
-        })
-        .collect();
+    let mut out: Vec<(String, usize)> = counts.into_iter().map(|(note, count)| (name_of(&note), count)).collect();
     out.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     out
 }

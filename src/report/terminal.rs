@@ -41,16 +41,12 @@ pub fn render(summary: &Summary<'_>) -> String {
 }
 
 fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
-    let set = match &cell.plan.subset {
-        Some(subset) => format!("{}/{subset}", cell.plan.set),
-        None => cell.plan.set.clone(),
-    };
     let (floor, gate) = gate_words(&cell.judgement);
     let (low, high) = cell.interval;
     vec![
         visible::excerpt(&cell.plan.model, 48),
         cell.plan.tool.clone(),
-        visible::excerpt(&set, 32),
+        visible::excerpt(&cell.plan.set_name(), 32),
         cell.plan.prompt.clone(),
         format!("{}/{}", cell.totals.passed, cell.totals.planned),
         cell.rate.map_or("–".to_owned(), |rate| format!("{} %", percent_number(rate))),

@@ -230,11 +230,10 @@ impl<'a> Talk<'a> {
 
     /// The calls to run, and the answer's place in the history.
     fn calls_of(&mut self, answer: &Answer) -> Vec<Call> {
-        let functions = self.offered();
         let mut calls = answer.calls.clone();
         let mut text = answer.text.clone();
         if calls.is_empty() && self.settings.text_calls == TextCalls::Accept {
-            calls = text_calls::meant(&answer.text, &functions);
+            calls = text_calls::meant(&answer.text, &self.offered());
             if !calls.is_empty() {
                 text.clear();
             }

@@ -89,7 +89,9 @@ impl Floors {
     /// # Errors
     /// When there is one and it was measured on other cases, conditions or counts: that is never a pass.
     pub fn of(&self, cell: &CellPlan) -> Result<Option<&Floor>, FloorError> {
-        let Some(floor) = self.floors.iter().find(|floor| floor.key() == cell.key()) else {
+        // No floor speaks of a part of its cases.
+        let found = self.floors.iter().find(|floor| !cell.narrowed && floor.key() == cell.key());
+        let Some(floor) = found else {
             return Ok(None);
         };
         let differs = |reason: String| FloorError::NotComparable { cell: cell.title(), reason };

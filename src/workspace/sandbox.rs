@@ -16,7 +16,8 @@ const PENDING_DELETIONS: usize = 64;
 /// All workspaces of a run. Dropping it, also while a panic unwinds, removes what is left of them.
 #[derive(Debug)]
 pub struct Workspaces {
-    base: TempDir,
+    /// Removed when it is dropped.
+    _base: TempDir,
     root: PathBuf,
     next: AtomicU64,
     janitor: Option<(SyncSender<PathBuf>, JoinHandle<()>)>,
@@ -46,7 +47,7 @@ impl Workspaces {
                 let _ = fs::remove_dir_all(directory);
             }
         })?;
-        Ok(Workspaces { base, root, next: AtomicU64::new(0), janitor: Some((sender, thread)) })
+        Ok(Workspaces { _base: base, root, next: AtomicU64::new(0), janitor: Some((sender, thread)) })
     }
 
     /// A fresh, empty, private workspace.
@@ -58,11 +59,6 @@ impl Workspaces {
         let root = self.root.join(number.to_string());
         DirBuilder::new().mode(0o700).create(&root)?;
         Ok(Sandbox { workspaces: self, root })
-    }
-
-    /// The directory that holds them all.
-    pub fn path(&self) -> &Path {
-        self.base.path()
     }
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::drive::{Done, RUNS, drive};
 use self::settings::{
-    allowance, check_options, fill_cases, follow, follow_settings, parse_name, recorded_conditions, settings, tools,
+    allowance, check_options, fill_cases, follow, follow_options, parse_name, recorded_conditions, settings, tools,
 };
 use super::cases::{CaseFlags, select_failure};
 use super::models::{self, ModelFlags};
@@ -109,7 +109,7 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
     }
     let mut settings = settings(&flags, &config, concurrency)?;
     if let Some(conditions) = &recorded {
-        follow_settings(&mut settings, &flags, conditions)?;
+        follow_options(&mut settings, &flags, conditions)?;
     }
     let allowance = allowance(&flags, &config.run)?;
     let tools = tools(&flags, &config.run)?;
@@ -123,7 +123,7 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
     check_plan(&plan, &flags)?;
     let floors = floors(&flags, &config.run)?;
     if let Some(floors) = &floors {
-        for cell in plan.cells.iter().filter(|cell| !cell.plan.narrowed) {
+        for cell in &plan.cells {
             floors.of(&cell.plan).map_err(Failure::usage)?;
         }
     }
@@ -170,26 +170,21 @@ fn floors(flags: &RunFlags, config: &RunConfig) -> Result<Option<Floors>, Failur
     if flags.no_gate {
         return Ok(None);
     }
-    let named = flags.floors.clone().or_else(|| config.floors.clone());
-    match named {
-        Some(path) => Floors::load(&path).map(Some).map_err(Failure::usage),
-        None if Path::new(FLOORS).exists() => Floors::load(Path::new(FLOORS)).map(Some).map_err(Failure::usage),
-        None => Ok(None),
-    }
+    let usual = Path::new(FLOORS);
+    let named = flags.floors.as_deref().or(config.floors.as_deref());
+    let path = named.or(usual.exists().then_some(usual));
+    path.map(Floors::load).transpose().map_err(Failure::usage)
 }
 
 fn dry_run(plan: &Plan<'_>, floors: Option<&Floors>) -> Result<Exit, Failure> {
     let mut rows = vec![["model", "tool", "set", "prompt", "cases", "attempts", "floor"].map(str::to_owned).to_vec()];
     for cell in &plan.cells {
         let cell = &cell.plan;
-        let floor = match floors {
-            Some(floors) if !cell.narrowed => floors.of(cell).map_err(Failure::usage)?,
-            _ => None,
-        };
+        let floor = floors.map(|floors| floors.of(cell)).transpose().map_err(Failure::usage)?.flatten();
         rows.push(vec![
             cell.model.clone(),
             cell.tool.clone(),
-            cell.subset.as_ref().map_or(cell.set.clone(), |subset| format!("{}/{subset}", cell.set)),
+            cell.set_name(),
             cell.prompt.clone(),
             cell.cases.to_string(),
             cell.attempts().to_string(),

@@ -37,26 +37,27 @@ pub(super) fn recorded_conditions(opened: &[Opened]) -> Result<Option<Conditions
 
 /// A replay repeats the conditions of its recording; a flag that asks for others is an error rather than a run of errors.
 pub(super) fn follow(flags: &mut RunFlags, config: &RunConfig, recorded: &Conditions) -> Result<(), Failure> {
-    let differs = |flag: &str, value: &str| {
-        Failure::usage(anyhow!("the recording was made with {flag} {value}; a replay cannot change that"))
-    };
     let prompt = parse_name(&recorded.prompt).map_err(|reason| Failure::usage(anyhow!(reason)))?;
     let text_calls = parse_name(&recorded.text_calls).map_err(|reason| Failure::usage(anyhow!(reason)))?;
     let stop_after = parse_name(&recorded.stop_after).map_err(|reason| Failure::usage(anyhow!(reason)))?;
-    if flags.prompt.is_some_and(|asked| asked != prompt) {
-        return Err(differs("--prompt", &recorded.prompt));
-    }
-    if flags.text_calls.is_some_and(|asked| asked != text_calls) {
-        return Err(differs("--text-calls", &recorded.text_calls));
-    }
-    if flags.stop_after.is_some_and(|asked| asked != stop_after) {
-        return Err(differs("--stop-after", &recorded.stop_after));
-    }
-    if flags.max_turns.is_some_and(|asked| asked != recorded.max_turns) {
-        return Err(differs("--max-turns", &recorded.max_turns.to_string()));
-    }
-    if flags.repeat.is_some_and(|asked| asked > recorded.repeat) {
-        return Err(differs("--repeat", &recorded.repeat.to_string()));
+    let conflicts = [
+        ("--prompt", flags.prompt.is_some_and(|asked| asked != prompt), recorded.prompt.clone()),
+        ("--text-calls", flags.text_calls.is_some_and(|asked| asked != text_calls), recorded.text_calls.clone()),
+        ("--stop-after", flags.stop_after.is_some_and(|asked| asked != stop_after), recorded.stop_after.clone()),
+        (
+            "--max-turns",
+            flags.max_turns.is_some_and(|asked| asked != recorded.max_turns),
+            recorded.max_turns.to_string(),
+        ),
+        (
+            "--identical-limit",
+            flags.identical_limit.is_some_and(|asked| asked != recorded.identical_limit),
+            recorded.identical_limit.to_string(),
+        ),
+        ("--repeat", flags.repeat.is_some_and(|asked| asked > recorded.repeat), recorded.repeat.to_string()),
+    ];
+    if let Some((flag, _, value)) = conflicts.iter().find(|(_, conflict, _)| *conflict) {
+        return Err(Failure::usage(anyhow!("the recording was made with {flag} {value}; a replay cannot change that")));
     }
     if let Some(other) = flags.tool.iter().find(|name| !recorded.tools.contains(name)) {
         return Err(Failure::usage(anyhow!(
@@ -68,6 +69,7 @@ pub(super) fn follow(flags: &mut RunFlags, config: &RunConfig, recorded: &Condit
     flags.text_calls = Some(text_calls);
     flags.stop_after = Some(stop_after);
     flags.max_turns = Some(recorded.max_turns);
+    flags.identical_limit = Some(recorded.identical_limit);
     flags.repeat = flags.repeat.or(Some(recorded.repeat));
     if flags.tool.is_empty() {
         flags.tool.clone_from(&recorded.tools);
@@ -84,24 +86,17 @@ pub(super) fn follow(flags: &mut RunFlags, config: &RunConfig, recorded: &Condit
     Ok(())
 }
 
-/// The same for what is not a flag of its own.
-pub(super) fn follow_settings(
+/// Tool options, which a file may set as well, are followed in the settings.
+pub(super) fn follow_options(
     settings: &mut RunSettings,
     flags: &RunFlags,
     recorded: &Conditions,
 ) -> Result<(), Failure> {
-    if flags.identical_limit.is_some_and(|asked| asked != recorded.identical_limit) {
-        return Err(Failure::usage(anyhow!(
-            "the recording was made with --identical-limit {}; a replay cannot change that",
-            recorded.identical_limit
-        )));
-    }
     if flags.tool_options.is_some() && settings.tool_options != recorded.tool_options {
         return Err(Failure::usage(anyhow!(
             "the recording was made with other tool options; a replay cannot change them"
         )));
     }
-    settings.identical_limit = recorded.identical_limit;
     settings.tool_options.clone_from(&recorded.tool_options);
     Ok(())
 }
