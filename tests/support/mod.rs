@@ -221,3 +221,24 @@ pub(crate) fn stdout(output: &std::process::Output) -> String {
 pub(crate) fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
+
+/// Two cases of the set `t`, as [`Place::cases`] takes them.
+pub(crate) const TWO: &[(&str, &str, &str)] = &[("a", "one\ntwo\n", "one\nTWO\n"), ("b", "x\r\ny\r\n", "x\r\nY\r\n")];
+
+pub(crate) fn edit(line: u64, content: &str) -> Value {
+    calls(&[("edit_file", json!({ "path": "f.txt", "mode": "replace", "line": line, "content": content }))])
+}
+
+pub(crate) fn code(output: &std::process::Output) -> i32 {
+    output.status.code().expect("ended by itself")
+}
+
+/// Runs the stand-in over the two cases, into `out`.
+pub(crate) fn builtin(place: &Place, name: &str) -> std::process::Output {
+    place.cases(TWO);
+    place
+        .editgate()
+        .args(["run", "-m", &format!("builtin/{name}"), "--subset", "release", "--out", name])
+        .output()
+        .expect("ran")
+}
