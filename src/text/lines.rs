@@ -166,10 +166,10 @@ pub fn strip_one_break(text: &[u8]) -> &[u8] {
     text.strip_suffix(b"\r\n").or_else(|| text.strip_suffix(b"\n")).or_else(|| text.strip_suffix(b"\r")).unwrap_or(text)
 }
 
-/// `text` with every line break of any kind ([`LineModel::Lm3`]) written as `ending`.
-pub fn with_breaks(text: &[u8], ending: Ending) -> Vec<u8> {
+/// `text` with every line break of the model written as `ending`.
+pub fn with_breaks(text: &[u8], ending: Ending, model: LineModel) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
-    for line in lines(text, LineModel::Lm3) {
+    for line in lines(text, model) {
         out.extend_from_slice(line.text);
         if line.ending != Ending::None {
             out.extend_from_slice(ending.bytes());
@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn breaks_are_rewritten_whatever_they_were() {
-        assert_eq!(with_breaks(b"a\nb\r\nc\rd", Ending::CrLf), b"a\r\nb\r\nc\r\nd");
-        assert_eq!(with_breaks(b"\n", Ending::Cr), b"\r");
+        assert_eq!(with_breaks(b"a\nb\r\nc\rd", Ending::CrLf, LineModel::Lm3), b"a\r\nb\r\nc\r\nd");
+        assert_eq!(with_breaks(b"\n", Ending::Cr, LineModel::Lm3), b"\r");
     }
 
     proptest! {

@@ -21,12 +21,42 @@ pub enum Strictness {
 pub struct Args<'a> {
     map: &'a Map<String, Value>,
     strictness: Strictness,
+    /// Where the object stands in the call, such as `operations[0].`; empty for the arguments themselves.
+    place: String,
     pub notes: Vec<Note>,
 }
 
 impl<'a> Args<'a> {
     pub fn new(map: &'a Map<String, Value>, strictness: Strictness) -> Self {
-        Args { map, strictness, notes: Vec::new() }
+        Args { map, strictness, place: String::new(), notes: Vec::new() }
+    }
+
+    /// The objects of a list argument, each to be decoded like arguments of its own; their notes are to be taken over
+    /// with [`Args::note`]. `None` when it is absent.
+    ///
+    /// # Errors
+    /// `args_invalid` when it is no list, or holds something else than objects.
+    pub fn objects(&mut self, name: &'static str) -> Result<Option<Vec<Args<'a>>>, Refusal> {
+        let all = match self.get(name) {
+            None => return Ok(None),
+            Some(Value::Array(all)) => all,
+            Some(other) => return Err(self.wrong_type(name, "a list of objects", other)),
+        };
+        let object = |(index, value): (usize, &'a Value)| match value {
+            Value::Object(map) => Ok(Args {
+                map,
+                strictness: self.strictness,
+                place: format!("{}{name}[{index}].", self.place),
+                notes: Vec::new(),
+            }),
+            other => Err(self.wrong_type(&format!("{name}[{index}]"), "an object", other)),
+        };
+        all.iter().enumerate().map(object).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Takes over what was noted elsewhere.
+    pub fn note(&mut self, notes: impl IntoIterator<Item = Note>) {
+        self.notes.extend(notes);
     }
 
     fn get(&self, name: &'static str) -> Option<&'a Value> {
@@ -41,7 +71,7 @@ impl<'a> Args<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong_type(name, "a string", other)),
+            Some(other) => Err(self.wrong_type(name, "a string", other)),
         }
     }
 
@@ -50,10 +80,45 @@ impl<'a> Args<'a> {
     /// # Errors
     /// `args_invalid` when it is absent or of another type.
     pub fn required_text(&mut self, name: &'static str) -> Result<&'a str, Refusal> {
-        self.text(name)?.ok_or_else(|| {
-            Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` is missing; nothing changed"))
-                .with_note(Note::ArgumentMissing)
-        })
+        self.text(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// A required integer, as [`Args::integer`].
+    ///
+    /// # Errors
+    /// `args_invalid` when it is absent or of another type.
+    pub fn required_integer(&mut self, name: &'static str) -> Result<i64, Refusal> {
+        self.integer(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// The refusal of a call without a required argument.
+    pub fn missing(&self, name: &str) -> Refusal {
+        Refusal::new(Kind::ArgsInvalid, format!("argument `{}{name}` is missing; nothing changed", self.place))
+            .with_note(Note::ArgumentMissing)
+    }
+
+    /// The refusal of an argument whose type is right and whose value is not.
+    pub fn wrong_value(&self, name: &str, why: impl AsRef<str>) -> Refusal {
+        let message = format!("argument `{}{name}` {}; nothing changed", self.place, why.as_ref());
+        Refusal::new(Kind::ArgsInvalid, message).with_note(Note::ArgumentValue)
+    }
+
+    /// An optional truth value, false where it is absent.
+    ///
+    /// # Errors
+    /// `args_invalid` for another type, and for text unless the session coerces.
+    pub fn flag(&mut self, name: &'static str) -> Result<bool, Refusal> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(value)) => Ok(*value),
+            Some(Value::String(text))
+                if self.strictness == Strictness::Coerce && ["true", "false"].contains(&text.trim()) =>
+            {
+                self.notes.push(Note::ArgumentCoerced);
+                Ok(text.trim() == "true")
+            }
+            Some(other) => Err(self.wrong_type(name, "a boolean", other)),
+        }
     }
 
     /// An optional integer. Numbers beyond 64 bits become the nearest one, which no file has a line for.
@@ -72,7 +137,7 @@ impl<'a> Args<'a> {
                 match number.as_f64() {
                     // A cast saturates, which is what is wanted here.
                     Some(float) if float.fract() == 0.0 => Ok(Some(float as i64)),
-                    _ => Err(wrong_type(name, "an integer", value)),
+                    _ => Err(self.wrong_type(name, "an integer", value)),
                 }
             }
             Value::String(text) => {
@@ -83,10 +148,10 @@ impl<'a> Args<'a> {
                     self.notes.push(Note::ArgumentCoerced);
                     return Ok(Some(digits.parse().unwrap_or(i64::MAX)));
                 }
-                let refusal = wrong_type(name, "an integer", value);
+                let refusal = self.wrong_type(name, "an integer", value);
                 Err(if numeric { refusal.with_note(Note::NumberAsText) } else { refusal })
             }
-            other => Err(wrong_type(name, "an integer", other)),
+            other => Err(self.wrong_type(name, "an integer", other)),
         }
     }
 
@@ -96,19 +161,22 @@ impl<'a> Args<'a> {
             self.notes.push(Note::ArgumentUnknown);
         }
     }
-}
 
-fn wrong_type(name: &str, wanted: &str, value: &Value) -> Refusal {
-    let sent = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` must be {wanted}, not {sent}; nothing changed"))
+    fn wrong_type(&self, name: &str, wanted: &str, value: &Value) -> Refusal {
+        let sent = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        };
+        Refusal::new(
+            Kind::ArgsInvalid,
+            format!("argument `{}{name}` must be {wanted}, not {sent}; nothing changed", self.place),
+        )
         .with_note(Note::ArgumentType)
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +204,36 @@ mod tests {
             assert_eq!(integer(bad.clone(), Strict), Err(vec![Note::ArgumentType]));
             assert_eq!(integer(bad, Coerce), Err(vec![Note::ArgumentType]));
         }
+    }
+
+    #[test]
+    fn truth_values_by_the_rules() {
+        let flag = |value: Value, strictness| {
+            let map = json!({ "all": value }).as_object().unwrap().clone();
+            Args::new(&map, strictness).flag("all").map_err(|refusal| refusal.notes)
+        };
+        use Strictness::{Coerce, Strict};
+        assert_eq!(flag(json!(true), Strict), Ok(true));
+        assert_eq!(flag(Value::Null, Strict), Ok(false));
+        assert_eq!(flag(json!("false"), Coerce), Ok(false));
+        assert_eq!(flag(json!("true"), Coerce), Ok(true));
+        for bad in [json!("true"), json!(1), json!([])] {
+            assert_eq!(flag(bad, Strict), Err(vec![Note::ArgumentType]));
+        }
+        assert_eq!(flag(json!("yes"), Coerce), Err(vec![Note::ArgumentType]));
+    }
+
+    #[test]
+    fn objects_name_their_place() {
+        let map = json!({ "operations": [{ "start": 1 }, { "start": "x" }], "none": 1 }).as_object().unwrap().clone();
+        let mut args = Args::new(&map, Strictness::Strict);
+        let mut all = args.objects("operations").unwrap().unwrap();
+        assert_eq!(all[0].required_integer("start"), Ok(1));
+        let text = all[1].integer("start").unwrap_err().text;
+        assert_eq!(text, "error: argument `operations[1].start` must be an integer, not a string; nothing changed");
+        assert!(all[0].required_text("content").unwrap_err().text.contains("`operations[0].content`"));
+        assert!(args.objects("none").is_err());
+        assert!(args.objects("absent").unwrap().is_none());
     }
 
     #[test]

@@ -4,10 +4,17 @@
 //! to new bytes or a [`Refusal`]; a refusal is an answer, never an error of the harness.
 
 pub mod args;
+mod bridge;
+mod column;
 pub mod edit_file;
+mod exact;
+mod express;
+pub mod filesystem;
+pub mod looprig;
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -17,7 +24,7 @@ use crate::chat::Function;
 
 /// Every edit tool, by the order of reports.
 pub fn all() -> Vec<Box<dyn EditTool>> {
-    vec![Box::new(edit_file::EditFile)]
+    vec![Box::new(edit_file::EditFile), Box::new(looprig::Looprig), Box::new(filesystem::Filesystem)]
 }
 
 /// The tool of that name.
@@ -66,7 +73,7 @@ pub trait EditTool {
 }
 
 /// The state of one conversation with a tool.
-pub trait Session {
+pub trait Session: Send {
     /// Runs one call of one of the tool's functions. The arguments are an object; they may still be wrong.
     ///
     /// # Errors
@@ -254,6 +261,24 @@ pub enum ToolError {
     Options { tool: &'static str, reason: String },
     #[error("{tool} has no function `{function}`")]
     NoFunction { tool: &'static str, function: String },
+}
+
+/// The options of a session; none are the defaults.
+fn options<T: DeserializeOwned + Default>(tool: &'static str, options: &Value) -> Result<T, ToolError> {
+    match options {
+        Value::Null => Ok(T::default()),
+        other => serde_json::from_value(other.clone())
+            .map_err(|error| ToolError::Options { tool, reason: error.to_string() }),
+    }
+}
+
+/// What came of a call, with what was noted about its arguments.
+fn finished(done: Result<Outcome, Refusal>, notes: Vec<Note>) -> Outcome {
+    let mut outcome = done.unwrap_or_else(Outcome::from);
+    outcome.notes.extend(notes);
+    outcome.notes.sort();
+    outcome.notes.dedup();
+    outcome
 }
 
 /// Reads a function from its data file: name, description, parameters.

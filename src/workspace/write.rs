@@ -6,6 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::nodes;
 use crate::case::tree::DEFAULT_MODE;
 
 /// Writes `bytes` to `path` so that a reader never sees a part of them and a failure leaves the original. An existing
@@ -35,6 +36,18 @@ pub fn atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Writes like [`atomic`], with the directories above that are missing.
+///
+/// # Errors
+/// Any error of the file system; then nothing has changed, the directories included.
+pub fn with_parents(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let made = match path.parent() {
+        Some(parent) => nodes::make_directories(parent)?,
+        None => nodes::Made::default(),
+    };
+    atomic(path, bytes).inspect_err(|_| made.undo())
 }
 
 /// Writes one of our own outputs: whole or not at all, synced, readable by all.

@@ -3,13 +3,11 @@
 use serde_json::json;
 
 use super::replace::{self, Intent};
-use super::{MAX_REPLACE, NAME, planned};
+use super::{MAX_REPLACE, NAME};
 use crate::case::{Node, Target, Tree};
 use crate::text::{Line, LineModel, lines, without_bom};
 use crate::tool::Planned;
-
-/// How many lines of context a text edit takes at most on either side before the oracle writes the whole file.
-const MAX_CONTEXT: usize = 4;
+use crate::tool::express::{self, planned, quoted};
 
 /// Calls that turn `current` into `expected`, each proven on the pure edit before it is given out.
 pub(super) fn express(current: &Tree, expected: &Tree) -> Result<Vec<Planned>, String> {
@@ -67,33 +65,16 @@ fn by_lines(path: &str, before: &[u8], after: &[u8]) -> Option<Vec<Planned>> {
 
 /// One text edit over the lines that differ, with as much context as makes it unique.
 fn by_text(path: &str, before: &[u8], after: &[u8]) -> Option<Vec<Planned>> {
-    let (old, new) = (body_lines(before), body_lines(after));
-    let same = |a: &Line<'_>, b: &Line<'_>| a.text == b.text && a.ending == b.ending;
-    let shortest = old.len().min(new.len());
-    let head = (0..shortest).take_while(|at| same(&old[*at], &new[*at])).count();
-    let tail = (1..=shortest - head).take_while(|back| same(&old[old.len() - back], &new[new.len() - back])).count();
-    for context in 0..=MAX_CONTEXT {
-        let from = head.saturating_sub(context);
-        let back = tail.saturating_sub(context);
-        let find = String::from_utf8(joined(&old[from..old.len() - back])).ok()?;
-        let content = String::from_utf8(joined(&new[from..new.len() - back])).ok()?;
-        let done = replace::replace(path, before, Intent { content: &content, line: None, find: Some(&find) });
-        if done.is_ok_and(|edited| edited.bytes == after) {
-            return Some(vec![planned(
-                NAME,
-                json!({ "path": path, "mode": "replace", "content": content, "find": find }),
-            )]);
-        }
-    }
-    None
+    express::substitutions(without_bom(before).0, without_bom(after).0, LineModel::Lm3).find_map(|(find, content)| {
+        let (find, content) = (String::from_utf8(find).ok()?, String::from_utf8(content).ok()?);
+        let done = replace::replace(path, before, Intent { content: &content, line: None, find: Some(&find) }).ok()?;
+        (done.bytes == after)
+            .then(|| vec![planned(NAME, json!({ "path": path, "mode": "replace", "content": content, "find": find }))])
+    })
 }
 
 fn body_lines(bytes: &[u8]) -> Vec<Line<'_>> {
     lines(without_bom(bytes).0, LineModel::Lm3).collect()
-}
-
-fn joined(lines: &[Line<'_>]) -> Vec<u8> {
-    lines.iter().flat_map(|line| [line.text, line.ending.bytes()]).flatten().copied().collect()
 }
 
 /// The seed's own sentences for a change by line; the same with `find`, and with both.
@@ -113,12 +94,6 @@ pub(super) fn direct(target: &Target, as_read: &[u8]) -> String {
         anchors.join(", "),
         quoted(&target.content)
     )
-}
-
-/// A text in back quotes; one that back quotes cannot show exactly as a JSON string.
-fn quoted(text: &str) -> String {
-    let plain = !text.is_empty() && !text.contains(['`', '\n', '\r', '\t']);
-    if plain { format!("`{text}`") } else { format!("the JSON string {}", json!(text)) }
 }
 
 #[cfg(test)]

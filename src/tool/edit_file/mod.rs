@@ -6,7 +6,6 @@
 
 mod approval;
 mod express;
-mod find;
 mod read;
 pub mod replace;
 mod words;
@@ -21,6 +20,7 @@ use serde_json::{Map, Value, json};
 use self::approval::{Approvals, Policy};
 use self::replace::Intent;
 use super::args::{Args, Strictness};
+use super::express::planned;
 use super::{EditTool, Kind, Note, Offered, Outcome, Planned, Refusal, Session, ToolError, Write, function_from};
 use crate::case::{Target, Tree};
 use crate::workspace::{PathFault, confine, write};
@@ -65,10 +65,7 @@ impl EditTool for EditFile {
 
     fn open(&self, root: &Path, options: &Value) -> Result<Box<dyn Session>, ToolError> {
         let bad = |reason: String| ToolError::Options { tool: NAME, reason };
-        let options: Options = match options {
-            Value::Null => Options::default(),
-            other => serde_json::from_value(other.clone()).map_err(|error| bad(error.to_string()))?,
-        };
+        let options: Options = super::options(NAME, options)?;
         let home = match &options.home {
             None => None,
             Some(home) => Some(confine::canonical(root, home).map_err(|fault| bad(format!("home `{home}`: {fault}")))?),
@@ -94,14 +91,6 @@ impl EditTool for EditFile {
     }
 }
 
-fn planned(function: &str, arguments: Value) -> Planned {
-    let arguments = match arguments {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    };
-    Planned { function: function.to_owned(), arguments }
-}
-
 struct EditSession {
     root: PathBuf,
     arguments: Strictness,
@@ -118,11 +107,7 @@ impl Session for EditSession {
             other => return Err(ToolError::NoFunction { tool: NAME, function: other.to_owned() }),
         };
         args.note_unknown(if function == READ { &READ_ARGUMENTS } else { &EDIT_ARGUMENTS });
-        let mut outcome = done.unwrap_or_else(Outcome::from);
-        outcome.notes.extend(args.notes);
-        outcome.notes.sort();
-        outcome.notes.dedup();
-        Ok(outcome)
+        Ok(super::finished(done, args.notes))
     }
 }
 

@@ -1,10 +1,9 @@
 //! The edit itself: from bytes and intent to new bytes or a refusal. Pure; no disk, no model.
 
-use super::find::occurrences;
 use super::words;
 use crate::text::lines::{count_breaks, dominant, strip_one_break, with_breaks};
 use crate::text::{Ending, Line, LineModel, lines, without_bom};
-use crate::tool::{Kind, Note, Refusal};
+use crate::tool::{Kind, Note, Refusal, bridge};
 
 /// What is to be replaced. At least one of `line` and a non-empty `find` must be there.
 #[derive(Clone, Copy, Debug)]
@@ -112,13 +111,13 @@ fn kept_indentation<'a>(old: &'a [u8], content: &[u8]) -> &'a [u8] {
 
 fn replace_text(body: &[u8], find: &str, content: &str) -> Result<Edited, Refusal> {
     let find = find.as_bytes();
-    let found = occurrences(body, find);
+    let found = bridge::occurrences(body, find, LineModel::Lm3);
     let (start, end) = match found.as_slice() {
-        [only] => *only,
+        [only] => (only.start, only.end),
         [] => return Err(words::anchor_missing(find)),
         several => return Err(words::anchor_ambiguous(find, several.len())),
     };
-    let replacement = with_breaks(content.as_bytes(), dominant(body, LineModel::Lm3));
+    let replacement = with_breaks(content.as_bytes(), dominant(body, LineModel::Lm3), LineModel::Lm3);
     let mut bytes = Vec::with_capacity(body.len() + replacement.len());
     bytes.extend_from_slice(&body[..start]);
     bytes.extend_from_slice(&replacement);
@@ -286,10 +285,10 @@ mod tests {
         fn a_text_edit_keeps_what_lies_around_it(before in bytes(), find in "[ab\n]{1,3}", content in "[ab\n\r]{0,4}") {
             let (body, mark) = without_bom(&before);
             let Ok(after) = run(&before, None, Some(&find), &content) else { return Ok(()) };
-            let [(start, end)] = occurrences(body, find.as_bytes())[..] else { panic!("one place") };
+            let [place] = &bridge::occurrences(body, find.as_bytes(), LineModel::Lm3)[..] else { panic!("one place") };
             let after = &after[mark..];
-            prop_assert!(after.starts_with(&body[..start]));
-            prop_assert!(after.ends_with(&body[end..]));
+            prop_assert!(after.starts_with(&body[..place.start]));
+            prop_assert!(after.ends_with(&body[place.end..]));
         }
     }
 }

@@ -6,7 +6,7 @@ use bstr::ByteSlice;
 
 use super::replace::Edited;
 use crate::text::{LineModel, lines, without_bom};
-use crate::tool::{Kind, Note, Refusal};
+use crate::tool::{Kind, Note, Refusal, column};
 
 /// Characters of a shown line (Unicode scalar values, AQ10).
 const SHOWN: usize = 200;
@@ -121,13 +121,13 @@ pub(super) fn line_mismatch(number: usize, find: &[u8], actual: &[u8], holders: 
             excerpt(actual)
         ),
     );
-    if has_number_column(find) { refusal.with_note(Note::NumberColumn) } else { refusal }
+    if column::has(find) { refusal.with_note(Note::NumberColumn) } else { refusal }
 }
 
 pub(super) fn anchor_missing(find: &[u8]) -> Refusal {
     let refusal =
         |hint: &str| Refusal::new(Kind::AnchorMissing, format!("text to replace not found: {}{hint}", excerpt(find)));
-    if has_number_column(find) {
+    if column::has(find) {
         refusal(" (leave out the line numbers that read_file shows before each line)").with_note(Note::NumberColumn)
     } else {
         refusal("")
@@ -159,22 +159,6 @@ pub(super) fn guard_line(line: usize, other: usize) -> Refusal {
     )
 }
 
-/// Every line of the text begins with a number and what read tools put after it.
-pub(super) fn has_number_column(text: &[u8]) -> bool {
-    let mut any = false;
-    for line in lines(text, LineModel::Lm3) {
-        let bare = line.text.trim_ascii_start();
-        let digits = bare.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let rest = &bare[digits..];
-        let column = [&b"\t"[..], b": ", b":", b" | ", b"|", "→".as_bytes()].iter().any(|mark| rest.starts_with(mark));
-        if digits == 0 || !column {
-            return false;
-        }
-        any = true;
-    }
-    any
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,15 +177,5 @@ mod tests {
         assert_eq!(indentation_in_words(b"    "), "4 spaces");
         assert_eq!(indentation_in_words(b"\t"), "1 tab");
         assert_eq!(indentation_in_words(b"\t\t  "), "2 tabs and 2 spaces");
-    }
-
-    #[test]
-    fn number_columns_are_seen() {
-        for text in ["2\tx", "    12: y = 3", "3 | x\n4 | y", "7→x"] {
-            assert!(has_number_column(text.as_bytes()), "{text}");
-        }
-        for text in ["x = 1", "", "12 monkeys", "2\tx\ny"] {
-            assert!(!has_number_column(text.as_bytes()), "{text}");
-        }
     }
 }

@@ -1,0 +1,109 @@
+//! The companion `filesystem_read`: pages of numbered lines, by the same splitter that edits use.
+
+use std::fs;
+
+use bstr::ByteSlice;
+
+use super::roots::{Roots, found, io_fault};
+use super::{Kind, Outcome, Refusal, shown};
+use crate::text::{Line, LineModel, lines, without_bom};
+use crate::tool::args::Args;
+
+/// Lines of a page.
+const PAGE_LINES: usize = 2000;
+/// Bytes of line content in a page.
+const PAGE_BYTES: usize = 48 << 10;
+
+pub(super) fn read(roots: &Roots, args: &mut Args<'_>) -> Result<Outcome, Refusal> {
+    let given = args.required_text("path")?;
+    if given.is_empty() {
+        return Err(args.wrong_value("path", "is empty"));
+    }
+    let start = positive(args, "start")?.unwrap_or(1);
+    let end = positive(args, "end")?;
+    if end.is_some_and(|end| end < start) {
+        return Err(args.wrong_value("end", format!("is before start, {start}")));
+    }
+    let place = roots.target(given)?;
+    let path = shown(given);
+    match found(&path, &place)? {
+        Some(metadata) if metadata.is_dir() => {
+            return Err(Refusal::new(Kind::IsDirectory, format!("{path} is a directory")));
+        }
+        Some(metadata) if metadata.is_file() => {}
+        Some(_) => return Err(Refusal::new(Kind::NotRegular, format!("{path} is not a regular file"))),
+        None => return Err(Refusal::new(Kind::Missing, format!("{path}: there is no such file"))),
+    }
+    let bytes = fs::read(&place).map_err(|error| io_fault(&path, &error))?;
+    if memchr::memchr(0, &bytes).is_some() {
+        return Err(Refusal::new(Kind::Binary, format!("{path} is a binary file (it holds a NUL byte)")));
+    }
+    let text = page(&bytes, start, end.unwrap_or(usize::MAX)).map_err(|count| {
+        Refusal::new(Kind::LineRange, format!("there is no line {start}: {path} has {count} lines"))
+    })?;
+    Ok(Outcome { ok: true, kind: None, text, notes: Vec::new(), writes: Vec::new() })
+}
+
+fn positive(args: &mut Args<'_>, name: &'static str) -> Result<Option<usize>, Refusal> {
+    let Some(number) = args.integer(name)? else { return Ok(None) };
+    match usize::try_from(number) {
+        Ok(line) if line > 0 => Ok(Some(line)),
+        _ => Err(args.wrong_value(name, format!("must be 1 or more, not {number}"))),
+    }
+}
+
+/// The lines from `start` to `end`, as far as a page takes them; the number of lines where there is no line `start`.
+fn page(bytes: &[u8], start: usize, end: usize) -> Result<String, usize> {
+    let all: Vec<Line<'_>> = lines(without_bom(bytes).0, LineModel::Lm2).collect();
+    if start > all.len().max(1) {
+        return Err(all.len());
+    }
+    let mut out = String::new();
+    let mut left = PAGE_BYTES;
+    let mut last = start - 1;
+    for line in all.iter().take(end).skip(start - 1).take(PAGE_LINES) {
+        if last >= start && line.text.len() > left {
+            break;
+        }
+        let shown = &line.text[..boundary(line.text, left)];
+        last += 1;
+        out.push_str(&format!("{last}: {}\n", shown.to_str_lossy()));
+        left = left.saturating_sub(line.text.len());
+    }
+    let count = all.len();
+    if last >= count {
+        out.push_str(&format!("(end of file, {count} lines)"));
+    } else {
+        out.push_str(&format!("(lines {start}-{last} of {count}; read on from {})", last + 1));
+    }
+    Ok(out)
+}
+
+/// At most `most` bytes, on a character boundary.
+fn boundary(text: &[u8], most: usize) -> usize {
+    if text.len() <= most {
+        return text.len();
+    }
+    text.char_indices().map(|(_, end, _)| end).take_while(|end| *end <= most).last().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_say_where_they_end() {
+        let all = usize::MAX;
+        assert_eq!(page(b"a\r\nb\rc\n", 1, all).unwrap(), "1: a\n2: b\rc\n(end of file, 2 lines)");
+        assert_eq!(page(b"a\nb\nc\n", 2, 2).unwrap(), "2: b\n(lines 2-2 of 3; read on from 3)");
+        assert_eq!(page(b"a\nb\nc", 2, 9).unwrap(), "2: b\n3: c\n(end of file, 3 lines)");
+        assert_eq!(page(b"", 1, all).unwrap(), "(end of file, 0 lines)");
+        assert_eq!(page(b"a\n", 2, all), Err(1));
+        assert_eq!(page("\u{FEFF}a\n".as_bytes(), 1, all).unwrap(), "1: a\n(end of file, 1 lines)");
+        let many = "x\n".repeat(2001);
+        assert!(page(many.as_bytes(), 1, all).unwrap().ends_with("(lines 1-2000 of 2001; read on from 2001)"));
+        let long = format!("{}\nb\n", "é".repeat(40_000));
+        let text = page(long.as_bytes(), 1, all).unwrap();
+        assert!(text.len() < 50_000 && text.ends_with("é\n(lines 1-1 of 2; read on from 2)"));
+    }
+}
