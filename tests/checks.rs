@@ -35,6 +35,7 @@ fn score() {
             failed: count("fail"),
             errors: count("error"),
             missing: 0,
+            unsupported: 0,
         };
         let number = |name: &str| request[name].as_u64().map(|value| usize::try_from(value).expect("small"));
         let judgement = judge(counts, number("floor"), number("allowed_errors").unwrap_or(0));

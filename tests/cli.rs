@@ -16,13 +16,14 @@ fn the_stand_ins_prove_the_scorer_on_the_shipped_cases() {
     for (name, all) in [("oracle", true), ("noop", false), ("garbage", false)] {
         let output = place
             .editgate()
-            .args(["run", "-m", &format!("builtin/{name}"), "--no-gate", "--out", name, "--cases"])
+            .args(["run", "-m", &format!("builtin/{name}"), "--no-gate", "--out", name])
+            .args(["--tool", "edit_file", "--tool", "EditFile", "--tool", "filesystem_write", "--cases"])
             .arg(repository().join("cases"))
             .output()
             .expect("ran");
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         let rows = place.rows(name);
-        assert!(rows.len() >= 80, "{} rows", rows.len());
+        assert!(rows.len() >= 240, "{} rows", rows.len());
         for row in &rows {
             assert_eq!(row["verdict"], if all { "pass" } else { "fail" }, "{name}: {row}");
         }
@@ -39,6 +40,46 @@ fn the_stand_ins_prove_the_scorer_on_the_shipped_cases() {
     for escaped in ["/tmp/editgate-garbage-escaped", "/etc/editgate-garbage-escaped"] {
         assert!(!Path::new(escaped).exists(), "{escaped}");
     }
+}
+
+/// What a tool cannot express is skipped with the reason, named on the screen and in the report, and in no rate.
+#[test]
+fn what_a_tool_cannot_express_is_no_failure() {
+    let place = Place::new();
+    let case = |id: &str, expect: Value| json!({ "id": id, "tags": ["t"], "files": { "a.txt": { "text": "a\n" } }, "task": "Do it.", "expect": expect });
+    let cases = [
+        case("gone", json!({ "a.txt": null })),
+        case("mode", json!({ "a.txt": { "text": "a\n", "mode": "0755" } })),
+        case("new", json!({ "d/b.txt": { "text": "b\n" } })),
+    ];
+    place.write(
+        "cases/t.json",
+        json!({ "schema": 1, "set": "t", "about": "x", "subsets": {}, "cases": cases }).to_string(),
+    );
+    let tools = ["--tool", "edit_file", "--tool", "EditFile", "--tool", "filesystem_write"];
+    let output =
+        place.editgate().args(["run", "-m", "builtin/oracle", "--out", "o"]).args(tools).output().expect("ran");
+    let (screen, report) = (support::stdout(&output), place.read("o/report.md"));
+    assert_eq!(code(&output), 0, "{screen}{}", stderr(&output));
+    let verdicts = |tool: &str| -> Vec<String> {
+        let rows = place.rows("o").into_iter().filter(|row| row["tool"] == tool);
+        rows.map(|row| row["class"].as_str().expect("class").to_owned()).collect()
+    };
+    let (skipped, first) = ("skipped.unsupported", "pass.first");
+    assert_eq!(verdicts("edit_file"), [skipped, skipped, skipped]);
+    assert_eq!(verdicts("EditFile"), [skipped, skipped, first]);
+    assert_eq!(verdicts("filesystem_write"), [first, skipped, first]);
+    for text in ["planned 9 = passed 3 + failed 0 + errors 0 + skipped 6", "3 of 3 passed", "6 attempts were skipped"] {
+        assert!(screen.contains(text), "{screen}");
+    }
+    assert!(screen.contains("EditFile cannot delete a.txt"), "{screen}");
+    assert!(
+        report.contains("What cannot be expressed") && report.contains("cannot change the mode or kind of a.txt"),
+        "{report}"
+    );
+    // Where nothing at all can be measured, nothing is judged.
+    let output = place.editgate().args(["run", "-m", "builtin/oracle", "--out", "none"]).output().expect("ran");
+    assert_eq!(code(&output), 4, "{}", support::stdout(&output));
 }
 
 #[test]

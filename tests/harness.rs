@@ -1,4 +1,4 @@
-//! The catalogue's harness-side vectors for edit_file: a scripted server answers the built binary, and the row says what
+//! The catalogue's harness-side vectors of every tool: a scripted server answers the built binary, and the row says what
 //! must be reported. Waits that a server asks for are kept short; their lengths are unit-tested.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -34,8 +34,12 @@ fn case_set(vector: &Value) -> String {
     if expect == entries(&vector["files"]) {
         expect = json!({ "f.txt": { "text": "another goal\n" } });
     }
-    let case =
-        json!({ "id": "v", "tags": [], "files": entries(&vector["files"]), "task": "Do the edit.", "expect": expect });
+    let files = entries(&vector["files"]);
+    let mut case = json!({ "id": "v", "tags": [], "files": files, "task": "Do the edit.", "expect": expect });
+    for path in request["seen"].as_array().into_iter().flatten() {
+        let path = path.as_str().expect("a path");
+        case["seen"][path] = case["files"][path].clone();
+    }
     json!({ "schema": 1, "set": "t", "about": "x", "subsets": {}, "cases": [case] }).to_string()
 }
 
@@ -46,7 +50,8 @@ fn run(vector: &Value) -> Vec<String> {
     place.write("cases/t.json", case_set(vector));
     let server = Server::start(request["turns"].as_array().expect("turns").clone());
     let mut command = place.run(&server);
-    command.args(["--request-timeout", "1", "--max-retries", "2"]);
+    let tool = request["tool"].as_str().expect("a tool");
+    command.args(["--request-timeout", "1", "--max-retries", "2", "--tool", tool]);
     let number = |name: &str| policy[name].as_u64().map(|value| value.to_string());
     if let Some(turns) = number("max_turns") {
         command.args(["--max-turns", &turns]);
@@ -185,12 +190,11 @@ fn harness_vectors_hold() {
         .iter()
         .filter(|vector| {
             vector["side"] == "harness"
-                && vector["request"]["tool"] == "edit_file"
                 && vector["request"]["turns"].is_array()
                 && !LEFT_OUT.iter().any(|(id, _)| vector["id"] == *id)
         })
         .collect();
-    assert!(mine.len() >= 60, "{} vectors", mine.len());
+    assert!(mine.len() >= 64, "{} vectors", mine.len());
     let bad: Vec<String> = mine
         .iter()
         .filter_map(|vector| {

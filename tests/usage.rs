@@ -70,6 +70,25 @@ fn bad_input_is_one_line_and_the_documented_code() {
         (vec!["tools", "show", "nope"], 2, "unknown tool `nope`"),
         (vec!["tools", "call", "edit_file", "--root", "nowhere"], 2, "--root nowhere: no such directory"),
         (vec!["tools", "call", "edit_file", "--root", ".", "--options", "{\"home\": 1}"], 2, "options of edit_file"),
+        (vec!["tools", "call", "EditFile", "--root", ".", "--options", "{\"read_cap\": -1}"], 2, "options of EditFile"),
+        (
+            vec!["tools", "call", "EditFile", "--root", ".", "--options", "{\"deny\": [\"x\"]}"],
+            2,
+            "options of EditFile",
+        ),
+        (
+            vec!["tools", "call", "filesystem_write", "--root", ".", "--options", "{\"user_id\": \"..\"}"],
+            2,
+            "user_id `..`",
+        ),
+        (
+            vec!["tools", "call", "filesystem_write", "--root", ".", "--options", "{\"session_dir\": \"s\"}"],
+            2,
+            "needs user_id",
+        ),
+        (vec!["tools", "serve", "nope", "--root", "."], 2, "unknown tool `nope`"),
+        (vec!["tools", "serve", "EditFile", "--root", "nowhere"], 2, "--root nowhere: no such directory"),
+        (vec!["tools", "list", "--markdown", "--floors", "none.json"], 2, "none.json: no such file"),
         (vec!["cases", "show", "nope"], 3, "no case matched"),
     ];
     for (args, want, text) in table {
@@ -189,4 +208,34 @@ fn what_cannot_be_kept_apart_or_recorded_is_refused() {
     assert_eq!(code(&output), 4);
     assert!(stderr(&output).contains("not recorded: 1 of 2 attempts"), "{}", stderr(&output));
     assert_eq!(place.read("rec/recording.json"), "precious");
+}
+
+#[test]
+fn tools_are_shown_in_a_page_and_a_table() {
+    let place = Place::new();
+    let show = |args: &[&str]| {
+        let output = place.editgate().args(args).output().expect("ran");
+        assert_eq!(output.status.code(), Some(0), "{}", support::stderr(&output));
+        support::stdout(&output)
+    };
+    for (tool, reader, read_format) in [
+        ("edit_file", "read_file", "N<TAB>text"),
+        ("EditFile", "ReadFile", "4 columns, a tab"),
+        ("filesystem_write", "filesystem_read", "N: text"),
+    ] {
+        let page = show(&["tools", "show", tool]);
+        for part in [tool, reader, "\"required\"", "Limits", "Options", "arguments", "Read ", read_format] {
+            assert!(page.contains(part), "{tool}: {part}: {page}");
+        }
+        assert!(show(&["tools", "list"]).contains(tool));
+    }
+    let table = show(&["tools", "list", "--markdown"]);
+    assert!(table.contains("None: no floor is recorded"), "{table}");
+    let floor = serde_json::json!({
+        "model": "m", "tool": "EditFile", "set": "crlf", "subset": "release", "prompt": "plain", "digest": "d", "n": 10,
+        "floor": 5, "passed": 7, "runs": [], "method": "measured once", "false_alarm": null
+    });
+    place.write("reports/floors.json", serde_json::json!({ "format": 1, "floors": [floor] }).to_string());
+    let table = show(&["tools", "list", "--markdown"]);
+    assert!(table.contains("| m | plain | EditFile | 7/10 | 7/10 |"), "{table}");
 }

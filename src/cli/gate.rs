@@ -160,6 +160,7 @@ fn set(run: &Path, path: &Path) -> Result<Exit, Failure> {
             conditions: Some(cell.plan.conditions.clone()),
             n: cell.plan.attempts(),
             floor: cell.totals.passed,
+            passed: Some(cell.totals.passed),
             runs: vec![record.run.id.clone()],
             method: "measured once".to_owned(),
             false_alarm: None,

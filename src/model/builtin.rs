@@ -163,6 +163,16 @@ fn hostile(choice: usize, name: &str) -> (String, String) {
         29 => json!({ "path": "garbage.txt", "mode": "\u{1B}[2J", "content": "x" }).to_string(),
         30 => return ("run_command".to_owned(), json!({ "command": "rm -rf /" }).to_string()),
         31 => return (String::new(), String::new()),
+        32 => json!({ "action": "delete", "path": ".", "recursive": true }).to_string(),
+        33 => json!({ "action": "delete", "path": "..", "recursive": true }).to_string(),
+        34 => json!({ "action": "move", "path": ".", "destination": "../escaped", "overwrite": true }).to_string(),
+        35 => json!({ "action": "copy", "path": "/etc", "destination": "etc" }).to_string(),
+        36 => json!({ "action": "copy", "path": ".", "destination": "deeper/and/deeper" }).to_string(),
+        37 => json!({ "action": "mkdir", "path": "m/".repeat(1500) }).to_string(),
+        38 => {
+            json!({ "action": "edit_lines", "path": "garbage.txt", "operations": vec![json!({ "op": "insert" }); 500] })
+                .to_string()
+        }
         _ => json!({ "path": "garbage.txt", "mode": "append", "content": "\u{202E}garbage\r\n\u{FEFF}" }).to_string(),
     };
     (name.to_owned(), arguments)

@@ -28,6 +28,7 @@ pub fn render(summary: &Summary<'_>) -> String {
     out.push_str(&relaxations(summary));
     out.push_str(&tags(summary));
     out.push_str(&classes(summary));
+    out.push_str(&unsupported(summary));
     out.push_str(&process(summary));
     let tail = tail(summary);
     let room = MAX_BYTES.saturating_sub(RESERVE + tail.len());
@@ -185,6 +186,32 @@ fn classes(summary: &Summary<'_>) -> String {
         })
         .collect();
     format!("## Why not\n\n{}\n", table(&["class", "count", "meaning", "for example"], &rows))
+}
+
+/// Cases that a tool or model cannot take, with the reasons.
+fn unsupported(summary: &Summary<'_>) -> String {
+    if summary.unsupported.is_empty() {
+        return String::new();
+    }
+    let mut rows: Vec<Vec<String>> = summary
+        .unsupported
+        .iter()
+        .take(MAX_CASES)
+        .map(|row| {
+            vec![
+                text(&row.tool),
+                cell_code(&visible::excerpt(&format!("{}/{}", row.set, row.case), 100)),
+                text(&one_line(row.error.as_deref().unwrap_or_default(), 200)),
+            ]
+        })
+        .collect();
+    if summary.unsupported.len() > MAX_CASES {
+        rows.push(vec![format!("… {} more", summary.unsupported.len() - MAX_CASES)]);
+    }
+    format!(
+        "## What cannot be expressed\n\nSkipped, and not in the rates.\n\n{}\n",
+        table(&["tool", "case", "why"], &rows)
+    )
 }
 
 fn process(summary: &Summary<'_>) -> String {

@@ -4,5 +4,6 @@ pub mod markdown;
 mod markup;
 pub mod summary;
 pub mod terminal;
+pub mod tools;
 
 pub use summary::Summary;

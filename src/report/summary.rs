@@ -25,6 +25,8 @@ pub struct Summary<'a> {
     pub classes: Vec<ClassSummary<'a>>,
     /// Failed and errored attempts in order.
     pub troubles: Vec<&'a Row>,
+    /// Attempts that were skipped because the tool or model cannot take the case, each with its reason.
+    pub unsupported: Vec<&'a Row>,
     pub conduct: Vec<(String, usize)>,
     pub process: Process,
     /// Over all cells.
@@ -42,7 +44,7 @@ pub struct CellSummary<'a> {
     pub totals: Totals,
     /// Passes by class: first, recovered, assisted, untouched.
     pub passes: BTreeMap<&'a str, usize>,
-    /// Share of the planned attempts.
+    /// Share of the planned attempts that the tool and model can take.
     pub rate: Option<f64>,
     pub interval: (f64, f64),
     pub judgement: Judgement,
@@ -136,8 +138,10 @@ impl<'a> Summary<'a> {
         }
         let mut with_totals = tag_totals(&tags);
         with_totals.append(&mut tags);
-        let counts = counts_of(&totals, cut);
-        let gate = overall(run, &cells, incomplete(counts, allowed));
+        let unsupported: Vec<&Row> = rows.iter().filter(|row| row.class == UNSUPPORTED).collect();
+        let counts = counts_of(&totals, cut, unsupported.len());
+        let nothing = || (planned > 0 && counts.measurable() == 0).then(|| "no tool takes any of the cases".to_owned());
+        let gate = overall(run, &cells, incomplete(counts, allowed).or_else(nothing));
         Ok(Summary {
             run,
             totals,
@@ -145,6 +149,7 @@ impl<'a> Summary<'a> {
             tags: with_totals,
             classes: classes(rows),
             troubles: rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)).collect(),
+            unsupported,
             conduct: conduct(rows),
             process: process(rows),
             cells,
@@ -155,16 +160,24 @@ impl<'a> Summary<'a> {
 
     /// The verdict in one line.
     pub fn headline(&self) -> String {
-        let rate = rate(counts_of(&self.totals, 0)).unwrap_or(0.0);
-        let (low, high) = wilson(self.totals.passed, self.totals.planned);
+        let counts = counts_of(&self.totals, 0, self.unsupported.len());
+        let rate = rate(counts).unwrap_or(0.0);
+        let (low, high) = wilson(self.totals.passed, counts.measurable());
         let passed = format!(
             "{} of {} passed ({}, 95 % interval {}–{})",
             self.totals.passed,
-            self.totals.planned,
+            counts.measurable(),
             percent(rate),
             percent_number(low),
             percent_number(high)
         );
+        let passed = match self.unsupported.len() {
+            0 => passed,
+            1 => format!("{passed}; 1 attempt was skipped, since its tool or model cannot take the case"),
+            several => {
+                format!("{passed}; {several} attempts were skipped, since their tool or model cannot take the case")
+            }
+        };
         let passed = match self.unjudged {
             0 => passed,
             1 => format!("{passed}; 1 recorded floor was not judged, since its cell was not run whole"),
@@ -216,16 +229,19 @@ fn unjudged(floors: &Floors, plan: &[CellPlan]) -> usize {
 
 /// Skipped because the run ended, not because it cannot be done.
 fn was_cut(row: &Row) -> bool {
-    row.verdict == Verdict::Skipped && row.class != "skipped.unsupported"
+    row.verdict == Verdict::Skipped && row.class != UNSUPPORTED
 }
 
-fn counts_of(totals: &Totals, cut: usize) -> Counts {
+const UNSUPPORTED: &str = "skipped.unsupported";
+
+fn counts_of(totals: &Totals, cut: usize, unsupported: usize) -> Counts {
     Counts {
         planned: totals.planned,
         passed: totals.passed,
         failed: totals.failed,
         errors: totals.errors,
         missing: totals.missing() + cut,
+        unsupported,
     }
 }
 
@@ -242,11 +258,12 @@ fn cell<'a>(plan: &'a CellPlan, rows: &[&'a Row], floor: Option<usize>, allowed:
             *relaxed.entry(*relaxation).or_default() += 1;
         }
     }
-    let counts = counts_of(&totals, rows.iter().filter(|row| was_cut(row)).count());
+    let count = |which: fn(&Row) -> bool| rows.iter().filter(|row| which(row)).count();
+    let counts = counts_of(&totals, count(was_cut), count(|row| row.class == UNSUPPORTED));
     CellSummary {
         plan,
         rate: rate(counts),
-        interval: wilson(totals.passed, totals.planned),
+        interval: wilson(totals.passed, counts.measurable()),
         judgement: judge(counts, floor, allowed),
         totals,
         passes,

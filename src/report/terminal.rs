@@ -11,6 +11,9 @@ use crate::verdict::gate::Judgement;
 /// Failed cases that the screen names; all are in the report.
 const SHOWN_CLASSES: usize = 8;
 
+/// Cases that a tool cannot take, of which the screen tells the reasons.
+const SHOWN_UNSUPPORTED: usize = 20;
+
 /// The table of cells, the reasons, the reconciliation and the verdict.
 pub fn render(summary: &Summary<'_>) -> String {
     let mut rows = vec![
@@ -34,6 +37,18 @@ pub fn render(summary: &Summary<'_>) -> String {
         out.push_str(&table(rows));
         if summary.classes.len() > SHOWN_CLASSES {
             out.push_str(&format!("… {} more classes\n", summary.classes.len() - SHOWN_CLASSES));
+        }
+    }
+    if !summary.unsupported.is_empty() {
+        let mut rows = vec![["cannot be expressed", "tool", "why"].map(str::to_owned).to_vec()];
+        for row in summary.unsupported.iter().take(SHOWN_UNSUPPORTED) {
+            let why = visible::excerpt(row.error.as_deref().unwrap_or_default(), 100);
+            rows.push(vec![visible::excerpt(&format!("{}/{}", row.set, row.case), 60), row.tool.clone(), why]);
+        }
+        out.push('\n');
+        out.push_str(&table(rows));
+        if summary.unsupported.len() > SHOWN_UNSUPPORTED {
+            out.push_str(&format!("… {} more in the report\n", summary.unsupported.len() - SHOWN_UNSUPPORTED));
         }
     }
     out.push_str(&format!("\n{}\n{}\n", summary.reconciliation(), summary.headline()));

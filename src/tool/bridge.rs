@@ -48,15 +48,15 @@ mod tests {
         assert_eq!(found(b"a\r\nb", b"a\r"), [0..3]);
         assert_eq!(found(b"\r\n\r\n", b"\n"), [0..2, 2..4]);
         assert_eq!(found(b"\r\n\r\n", b"\n\n"), [0..4]);
-        assert_eq!(found(b"a\r\nb", b"a\n\nb"), []);
+        assert!(found(b"a\r\nb", b"a\n\nb").is_empty());
     }
 
     #[test]
     fn a_lone_cr_is_text_where_the_model_says_so() {
         let found = |body: &[u8], find: &[u8]| occurrences(body, find, LineModel::Lm2);
-        assert_eq!(found(b"a\r\nb", b"a\r"), []);
+        assert!(found(b"a\r\nb", b"a\r").is_empty());
         assert_eq!(found(b"a\r\nb", b"a\n"), [0..3]);
-        assert_eq!(found(b"a\rb", b"a\nb"), []);
+        assert!(found(b"a\rb", b"a\nb").is_empty());
         assert_eq!(found(b"a\rb\r\n", b"a\rb\n"), [0..5]);
     }
 
@@ -64,7 +64,7 @@ mod tests {
     fn counted_without_overlap() {
         assert_eq!(occurrences(b"aaaa", b"aa", LineModel::Lm3), [0..2, 2..4]);
         assert_eq!(occurrences(b"\n\n\n", b"\n\n", LineModel::Lm3), [0..2]);
-        assert_eq!(occurrences(b"x", b"", LineModel::Lm3), []);
-        assert_eq!(occurrences(b"", b"x\n", LineModel::Lm3), []);
+        assert!(occurrences(b"x", b"", LineModel::Lm3).is_empty());
+        assert!(occurrences(b"", b"x\n", LineModel::Lm3).is_empty());
     }
 }

@@ -49,7 +49,7 @@ mod tests {
     fn occurrences_do_not_overlap() {
         assert_eq!(occurrences(b"aaaa", b"aa"), [0..2, 2..4]);
         assert_eq!(occurrences(b"aaa", b"aa"), [0..2]);
-        assert_eq!(occurrences(b"aaa", b""), []);
+        assert!(occurrences(b"aaa", b"").is_empty());
         assert_eq!(spliced("f", b"aaaa", &[0..2, 2..4], b"a").unwrap(), b"aa");
         assert_eq!(spliced("f", b"xaby", &[1..3], b"").unwrap(), b"xy");
     }

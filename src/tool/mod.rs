@@ -11,6 +11,7 @@ mod exact;
 mod express;
 pub mod filesystem;
 pub mod looprig;
+pub mod serve;
 
 use std::path::Path;
 

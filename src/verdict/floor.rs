@@ -41,6 +41,9 @@ pub struct Floor {
     pub n: usize,
     /// Attempts that must pass.
     pub floor: usize,
+    /// Attempts that passed when it was measured; `null` = not kept.
+    #[serde(default)]
+    pub passed: Option<usize>,
     /// Ids of the runs it came from.
     pub runs: Vec<String>,
     pub method: String,

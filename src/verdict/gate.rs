@@ -9,6 +9,15 @@ pub struct Counts {
     pub errors: usize,
     /// Planned attempts without a result: no row, or skipped because the run ended before them.
     pub missing: usize,
+    /// Skipped because the tool or model cannot take the case: no statement about the model.
+    pub unsupported: usize,
+}
+
+impl Counts {
+    /// Planned attempts that a rate speaks of.
+    pub fn measurable(self) -> usize {
+        self.planned.saturating_sub(self.unsupported)
+    }
 }
 
 /// How many errors may be, before a run is incomplete.
@@ -84,15 +93,17 @@ pub fn incomplete(counts: Counts, allowed_errors: usize) -> Option<String> {
     if counts.errors > allowed_errors {
         return Some(format!("{} errors, {allowed_errors} allowed", counts.errors));
     }
-    if counts.passed + counts.failed == 0 {
+    if counts.passed + counts.failed == 0 && counts.measurable() > 0 {
         return Some("no attempt came to its end".to_owned());
     }
     None
 }
 
-/// Share of the planned attempts that passed, 0 to 1; `None` when nothing was planned.
+/// Share of the planned attempts that passed, 0 to 1, without those that the tool or model cannot take; `None` when
+/// there is nothing to measure.
 pub fn rate(counts: Counts) -> Option<f64> {
-    (counts.planned > 0).then(|| counts.passed as f64 / counts.planned as f64)
+    let of = counts.measurable();
+    (of > 0).then(|| counts.passed as f64 / of as f64)
 }
 
 #[cfg(test)]
@@ -111,13 +122,17 @@ mod tests {
 
     #[test]
     fn incomplete_goes_before_everything() {
-        let counts = Counts { planned: 10, passed: 9, failed: 0, errors: 1, missing: 0 };
+        let counts = Counts { planned: 10, passed: 9, failed: 0, errors: 1, missing: 0, unsupported: 0 };
         assert_eq!(judge(counts, Some(5), 1), Judgement::Passed { floor: 5 });
         assert!(matches!(judge(counts, Some(5), 0), Judgement::Incomplete { .. }));
         assert_eq!(judge(counts, Some(10), 1), Judgement::Below { floor: 10 });
         assert_eq!(judge(counts, None, 1), Judgement::Ungated);
         let cut = Counts { errors: 0, missing: 1, ..counts };
         assert!(matches!(judge(cut, None, 1), Judgement::Incomplete { .. }));
+        let foreign = Counts { planned: 2, unsupported: 2, ..Counts::default() };
+        assert_eq!((judge(foreign, None, 0), rate(foreign)), (Judgement::Ungated, None));
+        assert_eq!(judge(foreign, Some(1), 0), Judgement::Below { floor: 1 });
+        assert_eq!(rate(Counts { planned: 4, passed: 1, unsupported: 2, ..Counts::default() }), Some(0.5));
         let none = Counts { planned: 2, errors: 2, ..Counts::default() };
         assert!(matches!(judge(none, Some(0), 5), Judgement::Incomplete { .. }));
     }

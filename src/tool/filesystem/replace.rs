@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(run(b"a\r\nb\nc\r\n", "b\nc", "B\nC", false), Ok(b"a\r\nB\nC\r\n".to_vec()));
         assert_eq!(run(b"a\nb\n", "a\r\nb", "x", false), Err(Kind::AnchorMissing));
         assert_eq!(run(b"a\nb\n", "a", "x\r\ny", false), Ok(b"x\r\ny\nb\n".to_vec()));
-        assert_eq!(run(b"a\r\nb\n", "a\nb", "a\r\nb", false), Err(Kind::NoChange));
+        assert_eq!(run(b"a\r\nb\r\n", "a\nb", "a\r\nb", false), Err(Kind::NoChange));
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn refusals_say_where_and_what_to_do() {
-        let text = |before: &[u8], old: &str| replace("f", before, old, "x", false).unwrap_err().text;
+        let text = |before: &[u8], old: &str| replace("f", before, old, "new", false).unwrap_err().text;
         assert!(text(b"a\nb a\na a\n", "a").contains("occurs 4 times in f, at lines 1, 2, 3: a;"));
         assert!(text(b"x x\n", "x").contains("at line 1:"));
         let column = replace("f", b"a\r\nb\r\n", "1: a\n2: b", "x", false).unwrap_err();
