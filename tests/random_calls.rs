@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use editgate::case::{Node, Tree};
 use editgate::tool::{self, Session};
-use editgate::workspace::snapshot;
+use editgate::workspace::{confine, snapshot};
 use serde_json::{Map, Value, json};
 
 /// Calls a tool, where nothing else is asked for.
@@ -226,7 +226,9 @@ fn named(world: &World, arguments: &Map<String, Value>) -> Vec<String> {
         let parent = plain.parent().and_then(|parent| parent.canonicalize().ok());
         let entry = parent.and_then(|parent| Some(parent.join(plain.file_name()?)));
         let absolute = path.starts_with('/').then(|| PathBuf::from(path));
-        for place in [plain.canonicalize().ok(), Some(plain), entry, absolute].into_iter().flatten() {
+        // Through a link that leads to nothing a write makes what it leads to.
+        let dangling = confine::canonical(&world.root, path).ok();
+        for place in [plain.canonicalize().ok(), Some(plain), entry, dangling, absolute].into_iter().flatten() {
             if let Ok(name) = place.strip_prefix(&base) {
                 names.push(name.to_string_lossy().into_owned());
             }
