@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records the release subsets with the real local models, and renews the floors and reports that come with them.
-# Takes about a quarter of an hour a recording on two idle cores; needs network only to install the models.
+# Takes about a quarter of an hour a tool on two idle cores; needs network only to install the models.
 #
 #   scripts/record.sh [NAME...]     names: 1.5b-directed 1.5b-plain 0.5b-directed (default: all three)
 #
@@ -16,8 +16,11 @@ folder=${LOCAL_MODEL_DIR:-local-model}
 
 for name in "$@"; do
     size=${name%%-*} prompt=${name#*-}
+    tools=(--tool edit_file)
     case $name in
-    1.5b-directed | 1.5b-plain | 0.5b-directed) ;;
+    # the shipped one: every tool
+    1.5b-directed) tools+=(--tool EditFile --tool filesystem_write) ;;
+    1.5b-plain | 0.5b-directed) ;;
     *) echo "record: unknown recording $name" >&2; exit 2 ;;
     esac
     model=qwen2.5-coder-$size-instruct
@@ -31,7 +34,7 @@ for name in "$@"; do
     # prompt cache a case takes half the time; its answers may then depend on what was asked before, which a recording
     # does not mind.
     "$editgate" run -m "llamacpp/$model" --base-url "$url" --extra-body '{"cache_prompt": true}' \
-        --subset release --prompt "$prompt" --stop-after edit --max-turns 6 --max-tokens 384 \
+        "${tools[@]}" --subset release --prompt "$prompt" --stop-after edit --max-turns 6 --max-tokens 384 \
         --no-gate --record "fixtures/recordings/$recording" --out "$run"
     "$editgate" floors set "$run"
     # rendered again, now with the floors beside the counts

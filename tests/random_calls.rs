@@ -295,7 +295,8 @@ fn numbers_agree(random: &mut Random, world: &World, tool: &str, session: &mut d
     );
     let lines = shown(session, function, path);
     let Some((number, text)) = lines.get(random.below(lines.len().max(1))).cloned() else { return };
-    if text.contains('\r') || !world.root.join(path).is_file() {
+    // A line that a read cannot show as it is: a lone CR, bytes that are no UTF-8, one that a page cuts.
+    if text.contains(['\r', '\u{FFFD}']) || text.len() > 1000 || !world.root.join(path).is_file() {
         return;
     }
     // Begins with a blank, so that it is written as it is whatever indentation was there.

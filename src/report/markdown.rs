@@ -1,5 +1,7 @@
 //! `report.md`: whether to ship in five seconds, why not in a minute, under 60 kB whatever the run.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::markup::{block, cell_code, code, table, text};
@@ -24,6 +26,7 @@ pub fn render(summary: &Summary<'_>) -> String {
     let mut out = format!("# editgate: {}\n\n", text(&summary.headline()));
     out.push_str(&format!("{}. {}.\n", text(&summary.reconciliation()), harm_words(summary)));
     out.push_str(&format!("\nAnswers from: {}.\n\n", text(&summary.origin())));
+    out.push_str(&together(summary));
     out.push_str(&cells(summary));
     out.push_str(&relaxations(summary));
     out.push_str(&tags(summary));
@@ -43,6 +46,46 @@ fn harm_words(summary: &Summary<'_>) -> String {
         1 => "**Harm: 1** failed attempt left a file changed".to_owned(),
         harm => format!("**Harm: {harm}** failed attempts left a file changed"),
     }
+}
+
+/// Models and tools over all sets, where there are several to compare.
+fn together(summary: &Summary<'_>) -> String {
+    if summary.together.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = summary
+        .together
+        .iter()
+        .take(MAX_CELLS)
+        .map(|each| {
+            let (low, high) = each.interval;
+            vec![
+                text(&visible::excerpt(each.model, 80)),
+                text(each.tool),
+                text(each.prompt),
+                format!("{}/{}", each.totals.passed, each.totals.planned),
+                rate_words(each.rate, low, high),
+                pass_words(&each.passes),
+                each.totals.harm.to_string(),
+            ]
+        })
+        .collect();
+    let heads = ["model", "tool", "prompt", "passed", "rate \\[95 %\\]", "first / recovered / assisted", "harm"];
+    format!("## All sets together\n\n{}\n", table(&heads, &rows))
+}
+
+fn rate_words(rate: Option<f64>, low: f64, high: f64) -> String {
+    let rate = rate.map_or("–".to_owned(), |rate| format!("{} %", percent_number(rate)));
+    format!("{rate} \\[{}–{}\\]", percent_number(low), percent_number(high))
+}
+
+fn pass_words(passes: &BTreeMap<&str, usize>) -> String {
+    let count = |class: &str| passes.get(class).copied().unwrap_or(0);
+    let untouched = match count("pass.untouched") {
+        0 => String::new(),
+        untouched => format!(" (+ {untouched} untouched)"),
+    };
+    format!("{} / {} / {}{untouched}", count("pass.first"), count("pass.recovered"), count("pass.assisted"))
 }
 
 fn cells(summary: &Summary<'_>) -> String {
@@ -69,8 +112,6 @@ fn cells(summary: &Summary<'_>) -> String {
 
 fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
     let (low, high) = cell.interval;
-    let passes = |class: &str| cell.passes.get(class).copied().unwrap_or(0);
-    let untouched = passes("pass.untouched");
     let (floor, gate) = gate_words(&cell.judgement);
     vec![
         text(&visible::excerpt(&cell.plan.model, 80)),
@@ -78,19 +119,8 @@ fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
         text(&visible::excerpt(&cell.plan.set_name(), 60)),
         text(&cell.plan.prompt),
         format!("{}/{}", cell.totals.passed, cell.totals.planned),
-        format!(
-            "{} \\[{}–{}\\]",
-            cell.rate.map_or("–".to_owned(), |rate| format!("{} %", percent_number(rate))),
-            percent_number(low),
-            percent_number(high)
-        ),
-        format!(
-            "{} / {} / {}{}",
-            passes("pass.first"),
-            passes("pass.recovered"),
-            passes("pass.assisted"),
-            if untouched > 0 { format!(" (+ {untouched} untouched)") } else { String::new() }
-        ),
+        rate_words(cell.rate, low, high),
+        pass_words(&cell.passes),
         cell.totals.harm.to_string(),
         cell.totals.errors.to_string(),
         cell.totals.skipped.to_string(),

@@ -19,6 +19,8 @@ pub struct Summary<'a> {
     pub run: &'a RunFile,
     pub totals: Totals,
     pub cells: Vec<CellSummary<'a>>,
+    /// All sets of a model, tool and prompt together, where there are several to compare.
+    pub together: Vec<Together<'a>>,
     /// By tag: first over all sets, then by cell.
     pub tags: Vec<TagSummary<'a>>,
     /// Failed, errored and skipped attempts by class, most frequent first.
@@ -50,6 +52,18 @@ pub struct CellSummary<'a> {
     pub judgement: Judgement,
     /// Failed attempts that a relaxation would have passed.
     pub relaxed: BTreeMap<Relaxation, usize>,
+}
+
+/// All cells of one model, tool and prompt.
+#[derive(Clone, Debug)]
+pub struct Together<'a> {
+    pub model: &'a str,
+    pub tool: &'a str,
+    pub prompt: &'a str,
+    pub totals: Totals,
+    pub passes: BTreeMap<&'a str, usize>,
+    pub rate: Option<f64>,
+    pub interval: (f64, f64),
 }
 
 /// Cases with one tag: in one cell, or over all sets of a model, tool and prompt where several have it.
@@ -152,6 +166,7 @@ impl<'a> Summary<'a> {
             unsupported,
             conduct: conduct(rows),
             process: process(rows),
+            together: together(&cells, rows),
             cells,
             gated: floors.is_some(),
             unjudged: floors.map_or(0, |floors| unjudged(floors, &run.plan)),
@@ -269,6 +284,47 @@ fn cell<'a>(plan: &'a CellPlan, rows: &[&'a Row], floor: Option<usize>, allowed:
         passes,
         relaxed,
     }
+}
+
+/// Only where several are to be compared, and one of them has several sets.
+fn together<'a>(cells: &[CellSummary<'a>], rows: &[Row]) -> Vec<Together<'a>> {
+    let mut all: Vec<(Together<'a>, usize)> = Vec::new();
+    for cell in cells {
+        let (model, tool, prompt) = (cell.plan.model.as_str(), cell.plan.tool.as_str(), cell.plan.prompt.as_str());
+        let found = all.iter_mut().find(|(each, _)| (each.model, each.tool, each.prompt) == (model, tool, prompt));
+        match found {
+            None => {
+                let (totals, passes) = (cell.totals, cell.passes.clone());
+                all.push((Together { model, tool, prompt, totals, passes, rate: None, interval: (0.0, 1.0) }, 1));
+            }
+            Some((each, sets)) => {
+                *sets += 1;
+                each.totals.planned += cell.totals.planned;
+                each.totals.passed += cell.totals.passed;
+                each.totals.failed += cell.totals.failed;
+                each.totals.errors += cell.totals.errors;
+                each.totals.skipped += cell.totals.skipped;
+                each.totals.harm += cell.totals.harm;
+                for (class, count) in &cell.passes {
+                    *each.passes.entry(class).or_default() += count;
+                }
+            }
+        }
+    }
+    if all.len() < 2 || all.iter().all(|(_, sets)| *sets < 2) {
+        return Vec::new();
+    }
+    let finished = |(mut each, _): (Together<'a>, usize)| {
+        let mine = |row: &&Row| {
+            (row.model.as_str(), row.tool.as_str(), row.prompt.as_str()) == (each.model, each.tool, each.prompt)
+        };
+        let unsupported = rows.iter().filter(mine).filter(|row| row.class == UNSUPPORTED).count();
+        let counts = counts_of(&each.totals, 0, unsupported);
+        each.rate = rate(counts);
+        each.interval = wilson(each.totals.passed, counts.measurable());
+        each
+    };
+    all.into_iter().map(finished).collect()
 }
 
 fn overall(run: &RunFile, cells: &[CellSummary<'_>], why: Option<String>) -> Gate {

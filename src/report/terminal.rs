@@ -23,6 +23,23 @@ pub fn render(summary: &Summary<'_>) -> String {
     ];
     rows.extend(summary.cells.iter().map(cell_row));
     let mut out = format!("{}\n\n{}", visible::inert(&summary.origin()), table(rows));
+    if !summary.together.is_empty() {
+        let mut rows =
+            vec![["all sets", "tool", "prompt", "passed", "rate", "95 %", "harm"].map(str::to_owned).to_vec()];
+        rows.extend(summary.together.iter().map(|each| {
+            vec![
+                visible::excerpt(each.model, 48),
+                each.tool.to_owned(),
+                each.prompt.to_owned(),
+                format!("{}/{}", each.totals.passed, each.totals.planned),
+                each.rate.map_or("–".to_owned(), |rate| format!("{} %", percent_number(rate))),
+                format!("{}–{}", percent_number(each.interval.0), percent_number(each.interval.1)),
+                each.totals.harm.to_string(),
+            ]
+        }));
+        out.push('\n');
+        out.push_str(&table(rows));
+    }
     if !summary.classes.is_empty() {
         let mut rows = vec![["not passed", "count", "meaning", "for example"].map(str::to_owned).to_vec()];
         for class in summary.classes.iter().take(SHOWN_CLASSES) {

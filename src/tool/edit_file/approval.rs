@@ -20,8 +20,11 @@ pub(super) enum Rating {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Reply {
     Once,
-    /// Every later edit of this session, whatever its rating.
+    /// Every later call of `edit_file *` in this session, whatever its rating.
     Session,
+    /// Keyed to the same pattern; they would outlive the session, which is where this one ends.
+    Project,
+    Always,
     No,
 }
 
@@ -59,7 +62,7 @@ impl Approvals {
         let why = if dangerous { "edits a credential file" } else { "edits a file" };
         match policy.answers.pop_front() {
             Some(Reply::Once) => Ok(()),
-            Some(Reply::Session) => {
+            Some(Reply::Session | Reply::Project | Reply::Always) => {
                 self.approved_for_session = true;
                 Ok(())
             }
@@ -102,6 +105,10 @@ mod tests {
         assert!(asked.ask("write", "a", None).is_err());
         assert!(asked.ask("write", "a", None).is_ok());
         assert!(asked.ask("write", ".netrc", None).is_ok());
+        for scope in ["session", "project", "always"] {
+            let mut asked = approvals("moderate", &[scope]);
+            assert!(asked.ask("write", "a", None).is_ok() && asked.ask("append", "id_rsa", None).is_ok(), "{scope}");
+        }
         let mut nobody = approvals("dangerous", &[]);
         assert!(nobody.ask("write", "a", None).is_ok());
         assert!(nobody.ask("append", "home/.ssh/config", None).is_err());

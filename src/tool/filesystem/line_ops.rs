@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::show::Changed;
+use super::show::{self, Changed};
 use super::{Kind, Refusal};
 use crate::text::lines::dominant;
 use crate::text::{Ending, Line, LineModel, lines, without_bom};
@@ -158,8 +158,8 @@ fn placed<'a>(path: &str, operations: &[Operation<'a>], count: usize) -> Result<
 }
 
 fn no_line(path: &str, asked: &str, count: usize) -> Refusal {
-    let lines = if count == 1 { "line" } else { "lines" };
-    Refusal::new(Kind::LineRange, format!("{asked} is out of range: {path} has {count} {lines}; nothing changed"))
+    let lines = show::lines_in_words(count);
+    Refusal::new(Kind::LineRange, format!("{asked} is out of range: {path} has {lines}; nothing changed"))
 }
 
 fn overlap(why: &str) -> Refusal {

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use self::line_ops::Operation;
 use self::roots::{Roots, found, io_fault};
-use self::show::Changed;
+use self::show::{Changed, lines_in_words};
 use super::args::{Args, Strictness};
 use super::express::planned;
 use super::{EditTool, Kind, Note, Offered, Outcome, Planned, Refusal, Session, ToolError, Write, function_from};
@@ -232,7 +232,7 @@ impl FilesystemSession {
         let new = replace::count_lines(content.as_bytes());
         if size.is_none() {
             write::with_parents(&place, content.as_bytes()).map_err(|error| io_fault(&path, &error))?;
-            let text = format!("created {path}: {new} lines, {} bytes", content.len());
+            let text = format!("created {path}: {}, {} bytes", lines_in_words(new), content.len());
             return Ok(answer(text, Vec::new(), row(given, "write", None, content.len() as u64)));
         }
         if content.is_empty() && !force {
@@ -244,7 +244,7 @@ impl FilesystemSession {
         let before = fs::read(&place).map_err(|error| io_fault(&path, &error))?;
         write::atomic(&place, content.as_bytes()).map_err(|error| io_fault(&path, &error))?;
         let old = replace::count_lines(&before);
-        let mut text = format!("wrote {path}: it had {old} lines, and has {new} now");
+        let mut text = format!("wrote {path}: it had {}, and has {new} now", lines_in_words(old));
         if new * 2 < old {
             text.push_str(". Warning: fewer than half of the lines are left; the content may have been truncated");
         }
@@ -261,7 +261,8 @@ impl FilesystemSession {
         };
         bytes.extend_from_slice(content.as_bytes());
         write::with_parents(&place, &bytes).map_err(|error| io_fault(&path, &error))?;
-        let text = format!("appended {} bytes to {path}: {} lines now", content.len(), replace::count_lines(&bytes));
+        let lines = lines_in_words(replace::count_lines(&bytes));
+        let text = format!("appended {} bytes to {path}: {lines} now", content.len());
         Ok(answer(text, Vec::new(), row(given, "append", size, bytes.len() as u64)))
     }
 }

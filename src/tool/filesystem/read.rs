@@ -5,6 +5,7 @@ use std::fs;
 use bstr::ByteSlice;
 
 use super::roots::{Roots, found, io_fault};
+use super::show::lines_in_words;
 use super::{Kind, Outcome, Refusal, shown};
 use crate::text::{Line, LineModel, lines, without_bom};
 use crate::tool::args::Args;
@@ -39,7 +40,7 @@ pub(super) fn read(roots: &Roots, args: &mut Args<'_>) -> Result<Outcome, Refusa
         return Err(Refusal::new(Kind::Binary, format!("{path} is a binary file (it holds a NUL byte)")));
     }
     let text = page(&bytes, start, end.unwrap_or(usize::MAX)).map_err(|count| {
-        Refusal::new(Kind::LineRange, format!("there is no line {start}: {path} has {count} lines"))
+        Refusal::new(Kind::LineRange, format!("there is no line {start}: {path} has {}", lines_in_words(count)))
     })?;
     Ok(Outcome { ok: true, kind: None, text, notes: Vec::new(), writes: Vec::new() })
 }

@@ -52,6 +52,11 @@ pub(super) fn changed(body: &[u8], all: &[Changed]) -> String {
     rows.join("\n")
 }
 
+/// So many lines, in words.
+pub(super) fn lines_in_words(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "line" } else { "lines" })
+}
+
 /// `N: text`, for display only.
 pub(super) fn numbered(index: usize, line: &Line<'_>) -> String {
     let mut characters = line.text.chars();
