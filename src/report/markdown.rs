@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::markup::{block, cell_code, code, table, text};
 use super::summary::{CellSummary, Summary, name_of, percent_number};
+use super::tags;
 use super::terminal::gate_words;
 use crate::record::Row;
 use crate::score::class::meaning;
@@ -17,7 +18,6 @@ pub const MAX_BYTES: usize = 60_000;
 /// What the end of the report needs.
 const RESERVE: usize = 2_000;
 const MAX_CELLS: usize = 60;
-const MAX_TAGS: usize = 120;
 const MAX_CLASSES: usize = 40;
 const MAX_CASES: usize = 60;
 
@@ -29,7 +29,7 @@ pub fn render(summary: &Summary<'_>) -> String {
     out.push_str(&together(summary));
     out.push_str(&cells(summary));
     out.push_str(&relaxations(summary));
-    out.push_str(&tags(summary));
+    out.push_str(&tags::render(summary));
     out.push_str(&classes(summary));
     out.push_str(&unsupported(summary));
     out.push_str(&process(summary));
@@ -159,43 +159,6 @@ fn relaxations(summary: &Summary<'_>) -> String {
         "Failed attempts that would count as right if these bytes were ignored (diagnosis only, never a pass):\n\n{}\n",
         table(&heads, &rows)
     )
-}
-
-fn tags(summary: &Summary<'_>) -> String {
-    let several = summary
-        .cells
-        .iter()
-        .any(|cell| cell.plan.model != summary.cells[0].plan.model || cell.plan.tool != summary.cells[0].plan.tool);
-    let mut rows: Vec<Vec<String>> = summary
-        .tags
-        .iter()
-        .take(MAX_TAGS)
-        .map(|tag| {
-            let mut row = vec![
-                if tag.all_sets { "all".to_owned() } else { text(&tag.cell.set) },
-                text(&visible::excerpt(tag.tag, 60)),
-                format!("{}/{}", tag.passed, tag.planned),
-                tag.assisted.to_string(),
-            ];
-            if several {
-                row.insert(0, text(&tag.cell.tool));
-                row.insert(0, text(&visible::excerpt(&tag.cell.model, 60)));
-            }
-            row
-        })
-        .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    if summary.tags.len() > MAX_TAGS {
-        rows.push(vec![format!("… {} more", summary.tags.len() - MAX_TAGS)]);
-    }
-    let heads: &[&str] = if several {
-        &["model", "tool", "set", "tag", "passed", "of them assisted"]
-    } else {
-        &["set", "tag", "passed", "of them assisted"]
-    };
-    format!("## By tag\n\n{}\n", table(heads, &rows))
 }
 
 fn classes(summary: &Summary<'_>) -> String {

@@ -3,6 +3,7 @@
 pub mod markdown;
 mod markup;
 pub mod summary;
+mod tags;
 pub mod terminal;
 pub mod tools;
 
