@@ -115,8 +115,11 @@ fn show(name: &str) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
+/// A tool and a session of it.
+type Opened = (Box<dyn EditTool>, Box<dyn Session>);
+
 /// A session on a directory.
-fn open(name: &str, root: &Path, options: Option<&str>) -> Result<(Box<dyn EditTool>, Box<dyn Session>), Failure> {
+fn open(name: &str, root: &Path, options: Option<&str>) -> Result<Opened, Failure> {
     let tool = tool::named(name).map_err(Failure::usage)?;
     let options: Value = match options {
         None => Value::Null,

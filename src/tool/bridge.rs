@@ -40,30 +40,34 @@ pub(super) fn holds_break(text: &[u8], model: LineModel) -> bool {
 mod tests {
     use super::*;
 
+    fn pairs(body: &[u8], find: &[u8], model: LineModel) -> Vec<(usize, usize)> {
+        occurrences(body, find, model).into_iter().map(|place| (place.start, place.end)).collect()
+    }
+
     #[test]
     fn breaks_match_any_ending_and_never_half_of_one() {
-        let found = |body: &[u8], find: &[u8]| occurrences(body, find, LineModel::Lm3);
-        assert_eq!(found(b"a\r\nb\nc\rd", b"a\nb\rc\r\nd"), [0..8]);
-        assert_eq!(found(b"a\r\nb", b"\nb"), [1..4]);
-        assert_eq!(found(b"a\r\nb", b"a\r"), [0..3]);
-        assert_eq!(found(b"\r\n\r\n", b"\n"), [0..2, 2..4]);
-        assert_eq!(found(b"\r\n\r\n", b"\n\n"), [0..4]);
+        let found = |body: &[u8], find: &[u8]| pairs(body, find, LineModel::Lm3);
+        assert_eq!(found(b"a\r\nb\nc\rd", b"a\nb\rc\r\nd"), [(0, 8)]);
+        assert_eq!(found(b"a\r\nb", b"\nb"), [(1, 4)]);
+        assert_eq!(found(b"a\r\nb", b"a\r"), [(0, 3)]);
+        assert_eq!(found(b"\r\n\r\n", b"\n"), [(0, 2), (2, 4)]);
+        assert_eq!(found(b"\r\n\r\n", b"\n\n"), [(0, 4)]);
         assert!(found(b"a\r\nb", b"a\n\nb").is_empty());
     }
 
     #[test]
     fn a_lone_cr_is_text_where_the_model_says_so() {
-        let found = |body: &[u8], find: &[u8]| occurrences(body, find, LineModel::Lm2);
+        let found = |body: &[u8], find: &[u8]| pairs(body, find, LineModel::Lm2);
         assert!(found(b"a\r\nb", b"a\r").is_empty());
-        assert_eq!(found(b"a\r\nb", b"a\n"), [0..3]);
+        assert_eq!(found(b"a\r\nb", b"a\n"), [(0, 3)]);
         assert!(found(b"a\rb", b"a\nb").is_empty());
-        assert_eq!(found(b"a\rb\r\n", b"a\rb\n"), [0..5]);
+        assert_eq!(found(b"a\rb\r\n", b"a\rb\n"), [(0, 5)]);
     }
 
     #[test]
     fn counted_without_overlap() {
-        assert_eq!(occurrences(b"aaaa", b"aa", LineModel::Lm3), [0..2, 2..4]);
-        assert_eq!(occurrences(b"\n\n\n", b"\n\n", LineModel::Lm3), [0..2]);
+        assert_eq!(pairs(b"aaaa", b"aa", LineModel::Lm3), [(0, 2), (2, 4)]);
+        assert_eq!(pairs(b"\n\n\n", b"\n\n", LineModel::Lm3), [(0, 2)]);
         assert!(occurrences(b"x", b"", LineModel::Lm3).is_empty());
         assert!(occurrences(b"", b"x\n", LineModel::Lm3).is_empty());
     }

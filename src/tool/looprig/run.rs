@@ -279,3 +279,106 @@ fn row(path: &str, mode: &str, before: Option<usize>, after: usize) -> Write {
 fn answer(text: String, notes: Vec<Note>, writes: Vec<Write>) -> Outcome {
     Outcome { ok: true, kind: None, text, notes, writes }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::looprig::{EDIT, READ, WRITE};
+    use serde_json::{Map, Value, json};
+    use std::os::unix::fs::symlink;
+
+    struct Place {
+        _base: tempfile::TempDir,
+        root: PathBuf,
+    }
+
+    fn place() -> Place {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().canonicalize().unwrap().join("ws");
+        fs::create_dir_all(root.join("d")).unwrap();
+        fs::create_dir_all(root.join("e")).unwrap();
+        fs::write(root.join("d/f"), "one").unwrap();
+        fs::write(root.join("e/f"), "one").unwrap();
+        Place { _base: base, root }
+    }
+
+    fn session(root: &Path, options: Value) -> LooprigSession {
+        LooprigSession::new(root, serde_json::from_value(options).unwrap())
+    }
+
+    fn prepared(session: &LooprigSession, function: &str, arguments: Value) -> Result<Prepared, Kind> {
+        let map: Map<String, Value> = arguments.as_object().unwrap().clone();
+        session.prepare(function, &mut Args::new(&map, Strictness::Strict)).map_err(|refusal| refusal.kind)
+    }
+
+    fn needs(prepared: &Prepared) -> Vec<(&'static str, bool)> {
+        prepared.requirements.iter().map(|each| (each.permission.name(), each.needs_grant)).collect()
+    }
+
+    #[test]
+    fn a_contained_edit_asks_for_one_write_and_aliases_have_one_target() {
+        let place = place();
+        let session = session(&place.root, json!({}));
+        let edit = |path: &str| prepared(&session, EDIT, json!({ "path": path, "old": "a", "new": "b" }));
+        let one = edit("d/f").unwrap();
+        assert_eq!(needs(&one), [("filesystem.write", false)]);
+        assert_eq!(one.requirements[0].scope, place.root.join("d/f"));
+        assert_eq!(one.write_target(), Some(&*one.requirements[0].scope));
+        for alias in ["d/../d/f", "/d/f", "./d//f", "e/../d/./f"] {
+            assert_eq!(edit(alias).unwrap().write_target(), one.write_target(), "{alias}");
+        }
+        assert_ne!(edit("e/f").unwrap().write_target(), one.write_target());
+        let read = prepared(&session, READ, json!({ "path": "d/f" })).unwrap();
+        assert_eq!((needs(&read), read.write_target()), (vec![("filesystem.read", false)], None));
+        assert_eq!(edit("../x"), Err(Kind::PathDenied));
+    }
+
+    #[test]
+    fn a_host_edit_asks_for_the_pair() {
+        let place = place();
+        let session = session(&place.root, json!({ "host_writes": true }));
+        let host = place.root.parent().unwrap().join("h");
+        let edit = prepared(&session, EDIT, json!({ "path": host, "old": "a", "new": "b" })).unwrap();
+        assert_eq!(needs(&edit), [("filesystem.write", true), ("filesystem.read", true)]);
+        let write = prepared(&session, WRITE, json!({ "path": host, "content": "a" })).unwrap();
+        assert_eq!(needs(&write), [("filesystem.write", true)]);
+        let inside = prepared(&session, WRITE, json!({ "path": place.root.join("d/f"), "content": "a" })).unwrap();
+        assert_eq!(needs(&inside), [("filesystem.write", false)]);
+    }
+
+    #[test]
+    fn a_resolution_that_changed_since_preparing_is_refused() {
+        let place = place();
+        let mut session = session(&place.root, json!({}));
+        let calls = [
+            (EDIT, json!({ "path": "d/f", "old": "one", "new": "two" })),
+            (WRITE, json!({ "path": "d/f", "content": "two" })),
+            (READ, json!({ "path": "d/f" })),
+        ];
+        let all: Vec<Prepared> =
+            calls.into_iter().map(|(function, call)| prepared(&session, function, call).unwrap()).collect();
+        session.run(&all[2]).unwrap();
+        fs::rename(place.root.join("d"), place.root.join("was")).unwrap();
+        symlink("e", place.root.join("d")).unwrap();
+        for each in &all {
+            assert_eq!(session.run(each).unwrap_err().kind, Kind::PathDenied);
+        }
+        assert_eq!(fs::read(place.root.join("e/f")).unwrap(), b"one");
+        // Back as it was: what was prepared still holds.
+        fs::remove_file(place.root.join("d")).unwrap();
+        fs::rename(place.root.join("was"), place.root.join("d")).unwrap();
+        session.run(&all[0]).unwrap();
+        assert_eq!(fs::read(place.root.join("d/f")).unwrap(), b"two");
+    }
+
+    #[test]
+    fn the_same_anchor_again_without_a_read_is_noted() {
+        let place = place();
+        let mut session = session(&place.root, json!({}));
+        let edit = prepared(&session, EDIT, json!({ "path": "d/f", "old": "one", "new": "two" })).unwrap();
+        let first = session.run(&edit).unwrap_err();
+        let second = session.run(&edit).unwrap_err();
+        assert_eq!((first.text == second.text, first.notes), (true, vec![]));
+        assert_eq!(second.notes, [Note::NoReread]);
+    }
+}
