@@ -54,6 +54,15 @@ pub fn matched(old_len: usize, hunks: &[Hunk]) -> Vec<(usize, usize)> {
     pairs
 }
 
+/// How many lines two texts have in common at their beginning, and how many more at their end.
+pub fn common_ends(old: &[Line<'_>], new: &[Line<'_>]) -> (usize, usize) {
+    let same = |a: &Line<'_>, b: &Line<'_>| a.text == b.text && a.ending == b.ending;
+    let shortest = old.len().min(new.len());
+    let head = (0..shortest).take_while(|at| same(&old[*at], &new[*at])).count();
+    let tail = (1..=shortest - head).take_while(|back| same(&old[old.len() - back], &new[new.len() - back])).count();
+    (head, tail)
+}
+
 /// A unified diff from `old` to `new` with every byte visible, `context` unchanged lines around a change, at most
 /// `max_lines` lines of at most `max_width` characters; what is left out is said. Empty when the two are equal.
 pub fn unified(old: &[u8], new: &[u8], context: usize, max_lines: usize, max_width: usize) -> String {

@@ -40,6 +40,15 @@ pub fn text(bytes: &[u8]) -> String {
     out
 }
 
+/// At most `most` bytes of a text, ending on a character boundary.
+pub fn prefix(text: &[u8], most: usize) -> &[u8] {
+    if text.len() <= most {
+        return text;
+    }
+    let end = text.char_indices().map(|(_, end, _)| end).take_while(|end| *end <= most).last().unwrap_or(0);
+    &text[..end]
+}
+
 /// Any text on its way to a screen or report: controls, escapes and invisible characters lose their power, line feeds and tabs stay.
 pub fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

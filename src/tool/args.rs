@@ -91,6 +91,21 @@ impl<'a> Args<'a> {
         self.integer(name)?.ok_or_else(|| self.missing(name))
     }
 
+    /// An optional number of a line, 1 or more. Only reads ask for one this way, so nothing is said of changes.
+    ///
+    /// # Errors
+    /// `args_invalid` for another type, or a number below 1.
+    pub fn positive(&mut self, name: &'static str) -> Result<Option<usize>, Refusal> {
+        let Some(number) = self.integer(name)? else {
+            return Ok(None);
+        };
+        match usize::try_from(number) {
+            Ok(line) if line > 0 => Ok(Some(line)),
+            _ => Err(Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` must be 1 or more, not {number}"))
+                .with_note(Note::ArgumentValue)),
+        }
+    }
+
     /// The refusal of a call without a required argument.
     pub fn missing(&self, name: &str) -> Refusal {
         Refusal::new(Kind::ArgsInvalid, format!("argument `{}{name}` is missing; nothing changed", self.place))

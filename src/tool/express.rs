@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Planned;
 use crate::case::Target;
+use crate::text::diff::common_ends;
 use crate::text::{Line, LineModel, lines, without_bom};
 
 /// A call with these arguments, which are an object.
@@ -25,10 +26,7 @@ pub(super) fn quoted(text: &str) -> String {
 /// ever more lines around them, up to the whole text.
 pub(super) fn substitutions(before: &[u8], after: &[u8], model: LineModel) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     let (old, new): (Vec<Line<'_>>, Vec<Line<'_>>) = (lines(before, model).collect(), lines(after, model).collect());
-    let same = |a: &Line<'_>, b: &Line<'_>| a.text == b.text && a.ending == b.ending;
-    let shortest = old.len().min(new.len());
-    let head = (0..shortest).take_while(|at| same(&old[*at], &new[*at])).count();
-    let tail = (1..=shortest - head).take_while(|back| same(&old[old.len() - back], &new[new.len() - back])).count();
+    let (head, tail) = common_ends(&old, &new);
     let steps = [0, 1, 2, 3, 4, 8, 16, 64, usize::MAX];
     steps.into_iter().map(move |context| {
         let (from, back) = (head.saturating_sub(context), tail.saturating_sub(context));

@@ -13,6 +13,7 @@ pub mod filesystem;
 pub mod looprig;
 pub mod serve;
 
+use std::io;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -119,6 +120,26 @@ pub struct Write {
     pub bytes_after: u64,
 }
 
+impl Outcome {
+    /// A call that was carried out.
+    fn done(text: String, notes: Vec<Note>, writes: Vec<Write>) -> Self {
+        Outcome { ok: true, kind: None, text, notes, writes }
+    }
+}
+
+impl Write {
+    /// `before` is the size of what was there, in bytes.
+    fn of(path: &str, mode: &str, before: Option<u64>, after: u64) -> Self {
+        Write {
+            path: path.to_owned(),
+            mode: mode.to_owned(),
+            created: before.is_none(),
+            bytes_before: before,
+            bytes_after: after,
+        }
+    }
+}
+
 /// A call that the tool did not carry out: a kind for the record, a text for the model. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -137,6 +158,22 @@ impl Refusal {
     pub fn with_note(mut self, note: Note) -> Self {
         self.notes.push(note);
         self
+    }
+}
+
+/// What a fault of the file system means for a call: kinds after `classes.md`, the error's own kind in words, since its
+/// full text can hold the real path.
+fn io_fault(path: &str, error: &io::Error) -> Refusal {
+    match error.kind() {
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => Refusal::new(
+            Kind::NoParent,
+            format!("{path}: a file stands where a directory would have to be; nothing changed"),
+        ),
+        io::ErrorKind::InvalidFilename => {
+            Refusal::new(Kind::ArgsInvalid, format!("`{path}` is not a path that a file can have; nothing changed"))
+                .with_note(Note::ArgumentValue)
+        }
+        kind => Refusal::new(Kind::Io, format!("{path}: {kind}; nothing changed")),
     }
 }
 

@@ -135,8 +135,7 @@ impl EditSession {
         let content = args.required_text("content")?;
         let (line, find) = (args.integer("line")?, args.text("find")?);
         if path.is_empty() {
-            return Err(Refusal::new(Kind::ArgsInvalid, "argument `path` is empty; nothing changed")
-                .with_note(Note::ArgumentValue));
+            return Err(args.wrong_value("path", "is empty"));
         }
         if mode == Mode::Replace && line.is_none() && find.unwrap_or_default().is_empty() {
             return Err(Refusal::new(
@@ -158,19 +157,8 @@ impl EditSession {
             Mode::Write => write_whole(path, &place, before.as_ref(), content)?,
             Mode::Append => append(path, &place, before.as_ref(), content)?,
         };
-        Ok(Outcome {
-            ok: true,
-            kind: None,
-            text: done.text,
-            notes: done.notes,
-            writes: vec![Write {
-                path: path.to_owned(),
-                mode: mode.name().to_owned(),
-                created: before.is_none(),
-                bytes_before: before.map(|metadata| metadata.len()),
-                bytes_after: done.size,
-            }],
-        })
+        let write = Write::of(path, mode.name(), before.map(|metadata| metadata.len()), done.size);
+        Ok(Outcome::done(done.text, done.notes, vec![write]))
     }
 
     fn confined(&self, path: &str) -> Result<PathBuf, Refusal> {

@@ -7,11 +7,11 @@ use std::path::Path;
 use bstr::ByteSlice;
 
 use super::{confined, io_fault};
-use crate::text::{LineModel, lines, without_bom};
+use crate::text::{LineModel, lines, visible, without_bom};
 use crate::tool::args::Args;
-use crate::tool::{Kind, Note, Outcome, Refusal};
+use crate::tool::{Kind, Outcome, Refusal};
 
-const DEFAULT_LIMIT: i64 = 100;
+const DEFAULT_LIMIT: usize = 100;
 /// Bytes of line content in a page.
 const PAGE_BYTES: usize = 4096;
 /// A NUL byte among the first bytes makes a file binary.
@@ -19,8 +19,8 @@ const FIRST_CHUNK: usize = 8192;
 
 pub(super) fn read(root: &Path, args: &mut Args<'_>) -> Result<Outcome, Refusal> {
     let path = args.required_text("path")?;
-    let offset = positive(args, "offset", 1)?;
-    let limit = positive(args, "limit", DEFAULT_LIMIT)?;
+    let offset = args.positive("offset")?.unwrap_or(1);
+    let limit = args.positive("limit")?.unwrap_or(DEFAULT_LIMIT);
     let place = confined(root, path, "read")?;
     let bytes = match fs::metadata(&place) {
         Ok(metadata) if metadata.is_dir() => {
@@ -41,15 +41,7 @@ pub(super) fn read(root: &Path, args: &mut Args<'_>) -> Result<Outcome, Refusal>
     if bytes.iter().take(FIRST_CHUNK).any(|byte| *byte == 0) {
         return Err(Refusal::new(Kind::Binary, format!("cannot read {path}: it is a binary file")));
     }
-    Ok(Outcome { ok: true, kind: None, text: page(&bytes, offset, limit), notes: Vec::new(), writes: Vec::new() })
-}
-
-fn positive(args: &mut Args<'_>, name: &'static str, default: i64) -> Result<usize, Refusal> {
-    let value = args.integer(name)?.unwrap_or(default);
-    usize::try_from(value).ok().filter(|value| *value > 0).ok_or_else(|| {
-        Refusal::new(Kind::ArgsInvalid, format!("argument `{name}` must be 1 or more, not {value}"))
-            .with_note(Note::ArgumentValue)
-    })
+    Ok(Outcome::done(page(&bytes, offset, limit), Vec::new(), Vec::new()))
 }
 
 /// The page that starts at line `offset`: at most `limit` lines or 4 KiB of their content, but at least one line.
@@ -65,7 +57,7 @@ fn page(bytes: &[u8], offset: usize, limit: usize) -> String {
             out.push_str(&format!("[more: call again with offset {number}]"));
             return out;
         }
-        out.push_str(&format!("{number}\t{}\n", cut(line.text, left)));
+        out.push_str(&format!("{number}\t{}\n", visible::prefix(line.text, left).to_str_lossy()));
         left = left.saturating_sub(line.text.len());
         number += 1;
         all.next();
@@ -75,15 +67,6 @@ fn page(bytes: &[u8], offset: usize, limit: usize) -> String {
     }
     out.push_str("[end of file]");
     out
-}
-
-/// At most `budget` bytes of a line, on a character boundary; bytes that are not UTF-8 are shown as U+FFFD.
-fn cut(text: &[u8], budget: usize) -> String {
-    if text.len() <= budget {
-        return text.to_str_lossy().into_owned();
-    }
-    let end = text.char_indices().map(|(_, end, _)| end).take_while(|end| *end <= budget).last().unwrap_or(0);
-    text[..end].to_str_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::roots::{Roots, found, io_fault, root_itself};
-use super::{Kind, Outcome, Refusal, answer, row, shown};
+use super::roots::{Roots, found, root_itself};
+use super::{Kind, Outcome, Refusal, Write, io_fault, shown};
 use crate::tool::args::Args;
 use crate::workspace::nodes;
 
@@ -21,13 +21,7 @@ pub(super) fn make(roots: &Roots, given: &str) -> Result<Outcome, Refusal> {
     let path = shown(given);
     match found(&path, &place)? {
         Some(metadata) if metadata.is_dir() => {
-            return Ok(Outcome {
-                ok: true,
-                kind: None,
-                text: format!("{path} is there already"),
-                notes: vec![],
-                writes: vec![],
-            });
+            return Ok(Outcome::done(format!("{path} is there already"), vec![], vec![]));
         }
         Some(_) => {
             return Err(Refusal::new(Kind::Exists, format!("{path} exists and is no directory; nothing changed")));
@@ -35,7 +29,7 @@ pub(super) fn make(roots: &Roots, given: &str) -> Result<Outcome, Refusal> {
         None => {}
     }
     nodes::make_directories(&place).map_err(|error| io_fault(&path, &error))?;
-    Ok(answer(format!("made the directory {path}"), Vec::new(), row(given, "mkdir", None, 0)))
+    Ok(Outcome::done(format!("made the directory {path}"), Vec::new(), vec![Write::of(given, "mkdir", None, 0)]))
 }
 
 pub(super) fn delete(roots: &Roots, args: &mut Args<'_>, given: &str) -> Result<Outcome, Refusal> {
@@ -57,7 +51,7 @@ pub(super) fn delete(roots: &Roots, args: &mut Args<'_>, given: &str) -> Result<
         ));
     }
     nodes::remove(&place).map_err(|error| io_fault(&path, &error))?;
-    Ok(answer(format!("deleted {path}"), Vec::new(), row(given, "delete", Some(extent.bytes), 0)))
+    Ok(Outcome::done(format!("deleted {path}"), Vec::new(), vec![Write::of(given, "delete", Some(extent.bytes), 0)]))
 }
 
 /// `move` or `copy`.
@@ -102,7 +96,11 @@ pub(super) fn transfer(roots: &Roots, args: &mut Args<'_>, action: &str, given: 
     carry_out(moves, &from, &to).map_err(|error| io_fault(&destination, &error))?;
     let verb = if moves { "moved" } else { "copied" };
     let note = if existing.is_some() { ", replacing what was there" } else { "" };
-    Ok(answer(format!("{verb} {path} to {destination}{note}"), Vec::new(), row(target, action, replaced, extent.bytes)))
+    Ok(Outcome::done(
+        format!("{verb} {path} to {destination}{note}"),
+        Vec::new(),
+        vec![Write::of(target, action, replaced, extent.bytes)],
+    ))
 }
 
 /// A move acts on a link, a copy on what it leads to.

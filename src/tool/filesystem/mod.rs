@@ -19,11 +19,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::line_ops::Operation;
-use self::roots::{Roots, found, io_fault};
+use self::roots::{Roots, found};
 use self::show::{Changed, lines_in_words};
 use super::args::{Args, Strictness};
 use super::express::planned;
-use super::{EditTool, Kind, Note, Offered, Outcome, Planned, Refusal, Session, ToolError, Write, function_from};
+use super::{
+    EditTool, Kind, Note, Offered, Outcome, Planned, Refusal, Session, ToolError, Write, function_from, io_fault,
+};
 use crate::case::{Target, Tree};
 use crate::text::without_bom;
 use crate::workspace::write;
@@ -233,7 +235,7 @@ impl FilesystemSession {
         if size.is_none() {
             write::with_parents(&place, content.as_bytes()).map_err(|error| io_fault(&path, &error))?;
             let text = format!("created {path}: {}, {} bytes", lines_in_words(new), content.len());
-            return Ok(answer(text, Vec::new(), row(given, "write", None, content.len() as u64)));
+            return Ok(Outcome::done(text, Vec::new(), vec![Write::of(given, "write", None, content.len() as u64)]));
         }
         if content.is_empty() && !force {
             return Err(Refusal::new(
@@ -248,7 +250,7 @@ impl FilesystemSession {
         if new * 2 < old {
             text.push_str(". Warning: fewer than half of the lines are left; the content may have been truncated");
         }
-        Ok(answer(text, vec![Note::WholeFile], row(given, "write", size, content.len() as u64)))
+        Ok(Outcome::done(text, vec![Note::WholeFile], vec![Write::of(given, "write", size, content.len() as u64)]))
     }
 
     fn append(&self, args: &mut Args<'_>, given: &str) -> Result<Outcome, Refusal> {
@@ -263,7 +265,7 @@ impl FilesystemSession {
         write::with_parents(&place, &bytes).map_err(|error| io_fault(&path, &error))?;
         let lines = lines_in_words(replace::count_lines(&bytes));
         let text = format!("appended {} bytes to {path}: {lines} now", content.len());
-        Ok(answer(text, Vec::new(), row(given, "append", size, bytes.len() as u64)))
+        Ok(Outcome::done(text, Vec::new(), vec![Write::of(given, "append", size, bytes.len() as u64)]))
     }
 }
 
@@ -310,21 +312,7 @@ fn put(
     write::atomic(place, &after).map_err(|error| io_fault(&path, &error))?;
     let text =
         format!("edited {path} ({done}); the changed lines now:\n{}", show::changed(without_bom(&after).0, changed));
-    Ok(answer(text, Vec::new(), row(given, mode, Some(before.len() as u64), after.len() as u64)))
-}
-
-fn answer(text: String, notes: Vec<Note>, write: Write) -> Outcome {
-    Outcome { ok: true, kind: None, text, notes, writes: vec![write] }
-}
-
-fn row(path: &str, mode: &str, before: Option<u64>, after: u64) -> Write {
-    Write {
-        path: path.to_owned(),
-        mode: mode.to_owned(),
-        created: before.is_none(),
-        bytes_before: before,
-        bytes_after: after,
-    }
+    Ok(Outcome::done(text, Vec::new(), vec![Write::of(given, mode, Some(before.len() as u64), after.len() as u64)]))
 }
 
 /// A path or text as an answer shows it: its first line, cut.

@@ -4,10 +4,10 @@ use std::fs;
 
 use bstr::ByteSlice;
 
-use super::roots::{Roots, found, io_fault};
+use super::roots::{Roots, found};
 use super::show::lines_in_words;
-use super::{Kind, Outcome, Refusal, shown};
-use crate::text::{Line, LineModel, lines, without_bom};
+use super::{Kind, Outcome, Refusal, io_fault, shown};
+use crate::text::{Line, LineModel, lines, visible, without_bom};
 use crate::tool::args::Args;
 
 /// Lines of a page.
@@ -20,8 +20,8 @@ pub(super) fn read(roots: &Roots, args: &mut Args<'_>) -> Result<Outcome, Refusa
     if given.is_empty() {
         return Err(args.wrong_value("path", "is empty"));
     }
-    let start = positive(args, "start")?.unwrap_or(1);
-    let end = positive(args, "end")?;
+    let start = args.positive("start")?.unwrap_or(1);
+    let end = args.positive("end")?;
     if end.is_some_and(|end| end < start) {
         return Err(args.wrong_value("end", format!("is before start, {start}")));
     }
@@ -42,15 +42,7 @@ pub(super) fn read(roots: &Roots, args: &mut Args<'_>) -> Result<Outcome, Refusa
     let text = page(&bytes, start, end.unwrap_or(usize::MAX)).map_err(|count| {
         Refusal::new(Kind::LineRange, format!("there is no line {start}: {path} has {}", lines_in_words(count)))
     })?;
-    Ok(Outcome { ok: true, kind: None, text, notes: Vec::new(), writes: Vec::new() })
-}
-
-fn positive(args: &mut Args<'_>, name: &'static str) -> Result<Option<usize>, Refusal> {
-    let Some(number) = args.integer(name)? else { return Ok(None) };
-    match usize::try_from(number) {
-        Ok(line) if line > 0 => Ok(Some(line)),
-        _ => Err(args.wrong_value(name, format!("must be 1 or more, not {number}"))),
-    }
+    Ok(Outcome::done(text, Vec::new(), Vec::new()))
 }
 
 /// The lines from `start` to `end`, as far as a page takes them; the number of lines where there is no line `start`.
@@ -66,7 +58,7 @@ fn page(bytes: &[u8], start: usize, end: usize) -> Result<String, usize> {
         if last >= start && line.text.len() > left {
             break;
         }
-        let shown = &line.text[..boundary(line.text, left)];
+        let shown = visible::prefix(line.text, left);
         last += 1;
         out.push_str(&format!("{last}: {}\n", shown.to_str_lossy()));
         left = left.saturating_sub(line.text.len());
@@ -78,14 +70,6 @@ fn page(bytes: &[u8], start: usize, end: usize) -> Result<String, usize> {
         out.push_str(&format!("(lines {start}-{last} of {count}; read on from {})", last + 1));
     }
     Ok(out)
-}
-
-/// At most `most` bytes, on a character boundary.
-fn boundary(text: &[u8], most: usize) -> usize {
-    if text.len() <= most {
-        return text.len();
-    }
-    text.char_indices().map(|(_, end, _)| end).take_while(|end| *end <= most).last().unwrap_or(0)
 }
 
 #[cfg(test)]

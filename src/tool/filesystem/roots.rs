@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::{Kind, Refusal, shown};
-use crate::tool::Note;
+use crate::tool::{Note, io_fault};
 use crate::workspace::{PathFault, confine};
 
 /// The directory that holds one directory a user.
@@ -119,22 +119,6 @@ fn denied(path: &str, why: &str) -> Refusal {
 /// The refusal of an action on a root itself.
 pub(super) fn root_itself(path: &str, action: &str) -> Refusal {
     denied(&shown(path), &format!("is a root of this session, and cannot be the subject of {action}"))
-}
-
-/// What a fault of the file system means for the call.
-pub(super) fn io_fault(path: &str, error: &io::Error) -> Refusal {
-    match error.kind() {
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => Refusal::new(
-            Kind::NoParent,
-            format!("{path}: a file stands where a directory would have to be; nothing changed"),
-        ),
-        io::ErrorKind::InvalidFilename => {
-            Refusal::new(Kind::ArgsInvalid, format!("`{path}` is not a path that a file can have; nothing changed"))
-                .with_note(Note::ArgumentValue)
-        }
-        // The kind's own words: the full text of an error can hold the real path.
-        kind => Refusal::new(Kind::Io, format!("{path}: {kind}; nothing changed")),
-    }
 }
 
 /// What stands at a resolved place; `None` where nothing does. A file above it that should be a directory is `no_parent`.

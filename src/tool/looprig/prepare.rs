@@ -87,8 +87,8 @@ pub(super) fn prepare(root: &Path, host: bool, function: &str, args: &mut Args<'
             Action::Edit { old, new, all: args.flag("replace_all")? }
         }
         READ => {
-            let start = line(args, "start_line")?;
-            let end = line(args, "end_line")?;
+            let start = args.positive("start_line")?;
+            let end = args.positive("end_line")?;
             if let (Some(first), Some(last)) = (start, end)
                 && last < first
             {
@@ -116,16 +116,6 @@ pub(super) fn prepare(root: &Path, host: bool, function: &str, args: &mut Args<'
         Action::Edit { .. } | Action::Write { .. } => vec![require(Permission::Write)],
     };
     Ok(Prepared { requirements, display, place, action })
-}
-
-fn line(args: &mut Args<'_>, name: &'static str) -> Result<Option<usize>, Refusal> {
-    let Some(number) = args.integer(name)? else {
-        return Ok(None);
-    };
-    match usize::try_from(number) {
-        Ok(line) if line > 0 => Ok(Some(line)),
-        _ => Err(args.wrong_value(name, format!("must be 1 or more, not {number}"))),
-    }
 }
 
 /// Resolves a path as it was given (B10, B12). An absolute one counts from the root, unless it already lies under it,

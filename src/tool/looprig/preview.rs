@@ -2,6 +2,7 @@
 
 use bstr::ByteSlice;
 
+use crate::text::diff::common_ends;
 use crate::text::{Ending, Line, LineModel, lines};
 
 /// Lines shown around the region.
@@ -18,10 +19,7 @@ pub(super) fn edited(path: &str, before: &[u8], after: &[u8]) -> String {
     let mut text = format!("edited {path}\n--- a/{path}\n+++ b/{path}");
     let (old, new): (Vec<Line<'_>>, Vec<Line<'_>>) =
         (lines(before, LineModel::Lm1).collect(), lines(after, LineModel::Lm1).collect());
-    let same = |a: &Line<'_>, b: &Line<'_>| a.text == b.text && a.ending == b.ending;
-    let shortest = old.len().min(new.len());
-    let head = (0..shortest).take_while(|at| same(&old[*at], &new[*at])).count();
-    let tail = (1..=shortest - head).take_while(|back| same(&old[old.len() - back], &new[new.len() - back])).count();
+    let (head, tail) = common_ends(&old, &new);
     let region =
         |prefix: &'static str, lines: &[Line<'_>]| lines.iter().map(|line| row(prefix, line)).collect::<Vec<_>>();
     let rows = region("  ", &old[head.saturating_sub(CONTEXT)..head])

@@ -12,7 +12,7 @@ use super::prepare::{self, Action, Permission, Prepared};
 use super::{Kind, MAX_EDIT, Options, Outcome, READ_CAP, Refusal, Strictness, preview, replace, shown};
 use crate::text::{LineModel, lines};
 use crate::tool::args::Args;
-use crate::tool::{Note, Write};
+use crate::tool::{Note, Write, io_fault};
 use crate::workspace::write;
 
 type Hash = [u8; 32];
@@ -130,9 +130,9 @@ impl LooprigSession {
         if after != before {
             write::atomic(&place.lexical, &after).map_err(|error| io_fault(&path, &error))?;
             self.observe(prepared, &after);
-            writes.push(row(display, "edit", Some(before.len()), after.len()));
+            writes.push(Write::of(display, "edit", Some(size), after.len() as u64));
         }
-        Ok(answer(preview::edited(&path, &before, &after), Vec::new(), writes))
+        Ok(Outcome::done(preview::edited(&path, &before, &after), Vec::new(), writes))
     }
 
     fn write(&mut self, prepared: &Prepared, content: &str) -> Result<Outcome, Refusal> {
@@ -155,12 +155,8 @@ impl LooprigSession {
         write::with_parents(&place.lexical, bytes).map_err(|error| io_fault(&path, &error))?;
         self.observe(prepared, bytes);
         let notes = if before.is_some() { vec![Note::WholeFile] } else { Vec::new() };
-        let before = before.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
-        Ok(answer(
-            format!("wrote {path} ({} bytes)", bytes.len()),
-            notes,
-            vec![row(display, "write", before, bytes.len())],
-        ))
+        let write = Write::of(display, "write", before, bytes.len() as u64);
+        Ok(Outcome::done(format!("wrote {path} ({} bytes)", bytes.len()), notes, vec![write]))
     }
 
     fn read(&mut self, prepared: &Prepared, start: usize, end: Option<usize>) -> Result<Outcome, Refusal> {
@@ -188,7 +184,7 @@ impl LooprigSession {
         if cut {
             text.push_str(&format!("\n[truncated: the file exceeds the read cap of {cap} bytes]"));
         }
-        Ok(answer(text, Vec::new(), Vec::new()))
+        Ok(Outcome::done(text, Vec::new(), Vec::new()))
     }
 
     /// B5, B7: the bytes must be those that the session has seen. One text for both ways to fail.
@@ -239,17 +235,6 @@ fn found(place: &Path, path: &str) -> Result<Found, Refusal> {
     }
 }
 
-fn io_fault(path: &str, error: &io::Error) -> Refusal {
-    match error.kind() {
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => Refusal::new(
-            Kind::NoParent,
-            format!("{path}: a file stands where a directory would have to be; nothing changed"),
-        ),
-        // The kind's own words: the full text of an error can hold the real path.
-        kind => Refusal::new(Kind::Io, format!("{path}: {kind}; nothing changed")),
-    }
-}
-
 /// `   1<TAB>text`, no end marker; lines end at `\n` and `\r\n`.
 fn numbered(bytes: &[u8], start: usize, end: Option<usize>) -> String {
     let end = end.unwrap_or(usize::MAX);
@@ -264,20 +249,6 @@ fn numbered(bytes: &[u8], start: usize, end: Option<usize>) -> String {
 
 fn digest(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
-}
-
-fn row(path: &str, mode: &str, before: Option<usize>, after: usize) -> Write {
-    Write {
-        path: path.to_owned(),
-        mode: mode.to_owned(),
-        created: before.is_none(),
-        bytes_before: before.map(|size| size as u64),
-        bytes_after: after as u64,
-    }
-}
-
-fn answer(text: String, notes: Vec<Note>, writes: Vec<Write>) -> Outcome {
-    Outcome { ok: true, kind: None, text, notes, writes }
 }
 
 #[cfg(test)]
