@@ -7,18 +7,22 @@ const MARKS: [&[u8]; 5] = [b": ", b":\t", b"\t", "→".as_bytes(), b" | "];
 
 /// The text without its column of numbers, where every line that is not blank has one; `None` where one has not.
 /// `further` are marks that count besides [`MARKS`].
-fn without(text: &[u8], further: &[&[u8]]) -> Option<Vec<u8>> {
+fn without(text: &[u8], model: LineModel, further: &[&[u8]]) -> Option<Vec<u8>> {
     let mut bare = Vec::with_capacity(text.len());
     let mut any = false;
-    for line in lines(text, LineModel::Lm3) {
+    for line in lines(text, model) {
         let number = line.text.trim_ascii_start();
         if !number.is_empty() {
             let rest = &number[number.iter().take_while(|byte| byte.is_ascii_digit()).count()..];
-            let mark = MARKS.iter().chain(further).find(|mark| rest.starts_with(mark))?;
             if rest.len() == number.len() {
                 return None;
             }
-            bare.extend_from_slice(&rest[mark.len()..]);
+            // Of an empty line the blank after the mark may have been lost.
+            let mark = match rest {
+                b":" | b"|" => rest.len(),
+                _ => MARKS.iter().chain(further).find(|mark| rest.starts_with(mark))?.len(),
+            };
+            bare.extend_from_slice(&rest[mark..]);
             any = true;
         }
         bare.extend_from_slice(line.ending.bytes());
@@ -28,13 +32,13 @@ fn without(text: &[u8], further: &[&[u8]]) -> Option<Vec<u8>> {
 
 /// The text without its column of numbers, if it has one in every line that is not blank. A mere blank after the number
 /// counts too: whoever asks looks whether the text occurs without it.
-pub(super) fn stripped(text: &[u8]) -> Option<Vec<u8>> {
-    without(text, &[b" "])
+pub(super) fn stripped(text: &[u8], model: LineModel) -> Option<Vec<u8>> {
+    without(text, model, &[b" "])
 }
 
 /// Every line that is not blank begins with a number and what read tools, or models, put after it.
 pub(super) fn has(text: &[u8]) -> bool {
-    without(text, &[b":", b"|"]).is_some()
+    without(text, LineModel::Lm3, &[b":", b"|"]).is_some()
 }
 
 #[cfg(test)]
@@ -53,10 +57,12 @@ mod tests {
 
     #[test]
     fn and_taken_away() {
-        assert_eq!(stripped(b"4: x = 12").unwrap(), b"x = 12");
-        assert_eq!(stripped("  4→\tx\r\n5→y\n\n".as_bytes()).unwrap(), b"\tx\r\ny\n\n");
-        assert_eq!(stripped(b"12 | x").unwrap(), b"x");
-        assert_eq!(stripped(b"12 x").unwrap(), b"x");
-        assert_eq!(stripped(b"4:x"), None);
+        assert_eq!(stripped(b"4: x = 12", LineModel::Lm2).unwrap(), b"x = 12");
+        assert_eq!(stripped("  4→\tx\r\n5→y\n\n".as_bytes(), LineModel::Lm2).unwrap(), b"\tx\r\ny\n\n");
+        assert_eq!(stripped(b"12 | x", LineModel::Lm2).unwrap(), b"x");
+        assert_eq!(stripped(b"12 x", LineModel::Lm2).unwrap(), b"x");
+        assert_eq!(stripped(b"2: \tb\n3:\n4: c", LineModel::Lm2).unwrap(), b"\tb\n\nc");
+        assert_eq!(stripped(b"1: a\rb", LineModel::Lm2).unwrap(), b"a\rb");
+        assert_eq!(stripped(b"4:x", LineModel::Lm2), None);
     }
 }

@@ -9,7 +9,7 @@ use super::{Kind, Refusal};
 
 /// The largest file that a text edit may make, in bytes. An edit of every occurrence can multiply a file, and a model's
 /// call must not be able to fill the memory.
-pub(super) const MAX_RESULT: usize = 64 << 20;
+pub(super) const MAX_RESULT: usize = 4 << 20;
 
 /// Where `old` occurs, from left to right without overlap (AQ4). An empty text occurs nowhere.
 pub(super) fn occurrences(body: &[u8], old: &[u8]) -> Vec<Range<usize>> {

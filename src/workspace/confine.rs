@@ -76,8 +76,8 @@ pub fn canonical(root: &Path, given: &str) -> Result<PathBuf, PathFault> {
             Err(error) => match error.kind() {
                 // What does not exist has no links in it.
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => continue,
-                io::ErrorKind::InvalidFilename => return Err(PathFault::Unusable),
                 _ if !resolved.starts_with(root) => return Err(PathFault::Outside),
+                io::ErrorKind::InvalidFilename => return Err(PathFault::Unusable),
                 _ => return Err(error.into()),
             },
         };

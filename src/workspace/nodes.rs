@@ -56,7 +56,7 @@ pub struct Extent {
 /// Any error of the file system.
 pub fn extent(path: &Path) -> io::Result<Extent> {
     let mut extent = Extent::default();
-    for entry in WalkDir::new(path) {
+    for entry in walk(path) {
         let entry = entry?;
         let kind = entry.file_type();
         extent.nodes += 1;
@@ -95,16 +95,29 @@ pub fn relocate(source: &Path, destination: &Path) -> io::Result<()> {
     if same { fs::remove_file(source) } else { replace(source, destination) }
 }
 
-/// Removes a node and all below it; a link itself, never its target.
+/// Removes a node and all below it; a link itself, never its target. Holds few files open, however deep the tree is.
 ///
 /// # Errors
 /// Any error of the file system. A part of a directory may be gone then.
 pub fn remove(path: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+    for entry in walk(path).contents_first(true) {
+        let entry = entry?;
+        if entry.file_type().is_dir() {
+            fs::remove_dir(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// A node and all below it; links are not followed, the node itself included.
+fn walk(path: &Path) -> WalkDir {
+    WalkDir::new(path).follow_root_links(false)
 }
 
 fn copy_tree(source: &Path, destination: &Path) -> io::Result<()> {
-    for entry in WalkDir::new(source) {
+    for entry in walk(source) {
         let entry = entry?;
         let below = entry.path().strip_prefix(source).map_err(io::Error::other)?;
         let target = if below.as_os_str().is_empty() { destination.to_owned() } else { destination.join(below) };
@@ -162,6 +175,33 @@ mod tests {
         assert!(make_directories(&base.path().join("f/x")).is_err());
         assert!(make_directories(&base.path().join("f")).is_err());
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_itself_wherever_it_leads() {
+        let base = tempfile::tempdir().unwrap();
+        let at = |name: &str| base.path().join(name);
+        fs::write(at("f"), "f").unwrap();
+        for (name, target) in [("dangling", "nowhere"), ("loop", "loop"), ("out", "/usr"), ("file", "f")] {
+            symlink(target, at(name)).unwrap();
+            assert_eq!(extent(&at(name)).unwrap(), Extent { nodes: 1, ..Extent::default() }, "{name}");
+            relocate(&at(name), &at("moved")).unwrap();
+            copy(&at("moved"), &at("copied")).unwrap();
+            assert_eq!(fs::read_link(at("copied")).unwrap(), Path::new(target));
+            remove(&at("moved")).unwrap();
+            remove(&at("copied")).unwrap();
+        }
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_deep_tree_is_removed_whole() {
+        let base = tempfile::tempdir().unwrap();
+        let deep = base.path().join("a/".repeat(1500));
+        make_directories(&deep).unwrap();
+        fs::write(base.path().join("a/a/f"), "f").unwrap();
+        remove(&base.path().join("a")).unwrap();
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
     }
 
     #[test]

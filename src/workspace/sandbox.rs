@@ -1,6 +1,6 @@
 //! Fresh private directories, one an attempt, and their end.
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use super::nodes;
 use tempfile::TempDir;
 
 /// How many directories may wait for deletion: bounds the memory that finished workspaces hold on a memory file system.
@@ -44,7 +45,7 @@ impl Workspaces {
         // Deletion is off the way of the conversations; what cannot be deleted here goes with the base.
         let thread = std::thread::Builder::new().name("workspaces".to_owned()).spawn(move || {
             for directory in receiver {
-                let _ = fs::remove_dir_all(directory);
+                let _ = nodes::remove(&directory);
             }
         })?;
         Ok(Workspaces { _base: base, root, next: AtomicU64::new(0), janitor: Some((sender, thread)) })
@@ -98,6 +99,7 @@ impl Drop for Sandbox<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
+use super::nodes;
 use crate::case::{Node, Tree};
 
 /// Makes the nodes of `tree` under `root`, modes included.
@@ -25,11 +26,7 @@ pub fn materialise(tree: &Tree, root: &Path) -> io::Result<()> {
 pub fn clear(root: &Path) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
+        nodes::remove(&entry.path())?;
     }
     Ok(())
 }
@@ -46,10 +43,8 @@ pub fn put(root: &Path, path: &str, node: &Node) -> io::Result<()> {
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent)?;
     }
-    match fs::symlink_metadata(&place) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&place)?,
-        Ok(_) => fs::remove_file(&place)?,
-        Err(_) => {}
+    if fs::symlink_metadata(&place).is_ok() {
+        nodes::remove(&place)?;
     }
     match node {
         Node::File { bytes, mode } => {

@@ -1,10 +1,9 @@
 //! `mkdir`, `move`, `copy` and `delete` (C12 to C14, CQ19 to CQ22, CQ26).
 
-use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::roots::{Roots, found, root_itself};
+use super::roots::{Roots, found, names_directory, no_directory, root_itself};
 use super::{Kind, Outcome, Refusal, Write, io_fault, shown};
 use crate::tool::args::Args;
 use crate::workspace::nodes;
@@ -40,6 +39,9 @@ pub(super) fn delete(roots: &Roots, args: &mut Args<'_>, given: &str) -> Result<
         return Err(root_itself(given, "delete"));
     }
     let Some(metadata) = found(&path, &place)? else { return Err(missing(&path)) };
+    if metadata.is_file() && names_directory(given) {
+        return Err(no_directory(&path));
+    }
     let extent = nodes::extent(&place).map_err(|error| io_fault(&path, &error))?;
     if metadata.is_dir() && extent.nodes > 1 && !recursive {
         let inside = extent.nodes - 1;
@@ -50,7 +52,12 @@ pub(super) fn delete(roots: &Roots, args: &mut Args<'_>, given: &str) -> Result<
             ),
         ));
     }
-    nodes::remove(&place).map_err(|error| io_fault(&path, &error))?;
+    nodes::remove(&place).map_err(|error| {
+        Refusal::new(
+            Kind::Io,
+            format!("{path} could not be deleted whole, and a part of it may be gone: {}", error.kind()),
+        )
+    })?;
     Ok(Outcome::done(format!("deleted {path}"), Vec::new(), vec![Write::of(given, "delete", Some(extent.bytes), 0)]))
 }
 
@@ -68,6 +75,9 @@ pub(super) fn transfer(roots: &Roots, args: &mut Args<'_>, action: &str, given: 
         return Err(root_itself(root.0, action));
     }
     let Some(source) = found(&path, &from)? else { return Err(missing(&path)) };
+    if source.is_file() && names_directory(given) {
+        return Err(no_directory(&path));
+    }
     if from == to || leads_to(roots, given) == leads_to(roots, target) {
         return Err(Refusal::new(Kind::NoChange, format!("{path} and {destination} are the same; nothing changed")));
     }
@@ -84,11 +94,11 @@ pub(super) fn transfer(roots: &Roots, args: &mut Args<'_>, action: &str, given: 
             ),
         ));
     }
-    if target.ends_with('/') && !source.is_dir() {
+    if names_directory(target) && !source.is_dir() {
         let message = format!("names a directory, and {path} is a file; name the new path in full");
         return Err(args.wrong_value("destination", message));
     }
-    let extent = within_limits(action, &path, &from, &to, &source)?;
+    let extent = within_limits(action, &path, &from, &to)?;
     let replaced = match &existing {
         Some(_) => Some(nodes::extent(&to).map_err(|error| io_fault(&destination, &error))?.bytes),
         None => None,
@@ -113,13 +123,7 @@ fn leads_to(roots: &Roots, given: &str) -> Result<PathBuf, PathBuf> {
     roots.target(given).map_err(|_| PathBuf::from(given))
 }
 
-fn within_limits(
-    action: &str,
-    path: &str,
-    from: &Path,
-    to: &Path,
-    source: &Metadata,
-) -> Result<nodes::Extent, Refusal> {
+fn within_limits(action: &str, path: &str, from: &Path, to: &Path) -> Result<nodes::Extent, Refusal> {
     let extent = nodes::extent(from).map_err(|error| io_fault(path, &error))?;
     if extent.special && action == "copy" {
         return Err(Refusal::new(
@@ -133,7 +137,7 @@ fn within_limits(
             format!("the {action} of {path} would make paths longer than {MAX_PATH} bytes; nothing changed"),
         ));
     }
-    if action == "copy" && source.is_dir() && (extent.nodes > MAX_NODES || extent.bytes > MAX_BYTES) {
+    if action == "copy" && (extent.nodes > MAX_NODES || extent.bytes > MAX_BYTES) {
         return Err(Refusal::new(
             Kind::TooLarge,
             format!(

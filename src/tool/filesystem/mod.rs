@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::line_ops::Operation;
-use self::roots::{Roots, found};
+use self::roots::{Roots, found, names_directory, no_directory};
 use self::show::{Changed, lines_in_words};
 use super::args::{Args, Strictness};
 use super::express::planned;
@@ -214,12 +214,7 @@ impl FilesystemSession {
             Some(metadata) if metadata.is_dir() => {
                 Err(Refusal::new(Kind::IsDirectory, format!("{path} is a directory; nothing changed")))
             }
-            // Only a directory is named so.
-            _ if given.ends_with('/') => Err(Refusal::new(
-                Kind::ArgsInvalid,
-                format!("`{path}` names a directory, and must name a file; nothing changed"),
-            )
-            .with_note(Note::ArgumentValue)),
+            _ if names_directory(given) => Err(no_directory(&path)),
             Some(metadata) if metadata.is_file() => Ok((place, Some(metadata.len()))),
             Some(_) => Err(Refusal::new(Kind::NotRegular, format!("{path} is not a regular file; nothing changed"))),
             None => Ok((place, None)),

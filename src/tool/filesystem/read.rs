@@ -4,15 +4,15 @@ use std::fs;
 
 use bstr::ByteSlice;
 
-use super::roots::{Roots, found};
+use super::roots::{Roots, found, names_directory, no_directory};
 use super::show::lines_in_words;
 use super::{Kind, Outcome, Refusal, io_fault, shown};
-use crate::text::{Line, LineModel, lines, visible, without_bom};
+use crate::text::{LineModel, lines, visible, without_bom};
 use crate::tool::args::Args;
 
 /// Lines of a page.
 const PAGE_LINES: usize = 2000;
-/// Bytes of line content in a page.
+/// Bytes of the lines of a page, as they are shown.
 const PAGE_BYTES: usize = 48 << 10;
 
 pub(super) fn read(roots: &Roots, args: &mut Args<'_>) -> Result<Outcome, Refusal> {
@@ -31,6 +31,7 @@ pub(super) fn read(roots: &Roots, args: &mut Args<'_>) -> Result<Outcome, Refusa
         Some(metadata) if metadata.is_dir() => {
             return Err(Refusal::new(Kind::IsDirectory, format!("{path} is a directory")));
         }
+        Some(_) if names_directory(given) => return Err(no_directory(&path)),
         Some(metadata) if metadata.is_file() => {}
         Some(_) => return Err(Refusal::new(Kind::NotRegular, format!("{path} is not a regular file"))),
         None => return Err(Refusal::new(Kind::Missing, format!("{path}: there is no such file"))),
@@ -47,23 +48,27 @@ pub(super) fn read(roots: &Roots, args: &mut Args<'_>) -> Result<Outcome, Refusa
 
 /// The lines from `start` to `end`, as far as a page takes them; the number of lines where there is no line `start`.
 fn page(bytes: &[u8], start: usize, end: usize) -> Result<String, usize> {
-    let all: Vec<Line<'_>> = lines(without_bom(bytes).0, LineModel::Lm2).collect();
-    if start > all.len().max(1) {
-        return Err(all.len());
+    let (body, _) = without_bom(bytes);
+    let count = lines(body, LineModel::Lm2).count();
+    if start > count.max(1) {
+        return Err(count);
     }
     let mut out = String::new();
-    let mut left = PAGE_BYTES;
     let mut last = start - 1;
-    for line in all.iter().take(end).skip(start - 1).take(PAGE_LINES) {
-        if last >= start && line.text.len() > left {
+    for line in lines(body, LineModel::Lm2).take(end).skip(start - 1).take(PAGE_LINES) {
+        let row = format!("{}: {}\n", last + 1, line.text.to_str_lossy());
+        if out.len() + row.len() > PAGE_BYTES {
+            if last < start {
+                // One line at least, as far as it goes.
+                out.push_str(&visible::prefix(row.as_bytes(), PAGE_BYTES).to_str_lossy());
+                out.push_str("… (line cut)\n");
+                last += 1;
+            }
             break;
         }
-        let shown = visible::prefix(line.text, left);
+        out.push_str(&row);
         last += 1;
-        out.push_str(&format!("{last}: {}\n", shown.to_str_lossy()));
-        left = left.saturating_sub(line.text.len());
     }
-    let count = all.len();
     if last >= count {
         out.push_str(&format!("(end of file, {count} lines)"));
     } else {
@@ -89,6 +94,12 @@ mod tests {
         assert!(page(many.as_bytes(), 1, all).unwrap().ends_with("(lines 1-2000 of 2001; read on from 2001)"));
         let long = format!("{}\nb\n", "é".repeat(40_000));
         let text = page(long.as_bytes(), 1, all).unwrap();
-        assert!(text.len() < 50_000 && text.ends_with("é\n(lines 1-1 of 2; read on from 2)"));
+        assert!(
+            text.len() < 50_000 && text.ends_with("é… (line cut)\n(lines 1-1 of 2; read on from 2)"),
+            "{}",
+            text.len()
+        );
+        let bad = page(&[b'\xFF'; 49_000], 1, all).unwrap();
+        assert!(bad.len() < 50_000 && bad.ends_with("(line cut)\n(end of file, 1 lines)"), "{}", bad.len());
     }
 }

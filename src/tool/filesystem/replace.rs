@@ -98,8 +98,10 @@ fn missing(path: &str, body: &[u8], old: &str) -> Refusal {
         text.push_str(" No line comes close. ");
     }
     let found = |bare: &[u8]| !bare.is_empty() && !bridge::occurrences(body, bare, MODEL).is_empty();
-    if column::stripped(old.as_bytes()).is_some_and(|bare| found(&bare)) {
-        text.push_str("The line-number column of a read is not part of the file: leave it out of old.");
+    if column::stripped(old.as_bytes(), MODEL).is_some_and(|bare| found(&bare)) {
+        text.push_str(
+            "The line-number column of a read is not part of the file: leave it out of old, and copy the exact text.",
+        );
         return Refusal::new(Kind::AnchorMissing, text).with_note(Note::NumberColumn);
     }
     text.push_str("Copy the exact text, including its indentation.");

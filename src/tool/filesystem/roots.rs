@@ -40,7 +40,13 @@ impl Roots {
         if !plain || user.contains(['/', '\0']) {
             return Err(format!("user_id `{user}`: must be a plain name"));
         }
-        let mut named = vec![Path::new(USERS).join(user)];
+        let own = Path::new(USERS).join(user);
+        if let Some(session) =
+            session.filter(|session| Path::new(session).starts_with(USERS) && !Path::new(session).starts_with(&own))
+        {
+            return Err(format!("session_dir `{session}`: would open the directories of other users"));
+        }
+        let mut named = vec![own];
         named.extend(session.map(PathBuf::from));
         let mut areas = Vec::new();
         for directory in &named {
@@ -86,15 +92,19 @@ impl Roots {
 
     fn start(&self, given: &str) -> &Path {
         let path: PathBuf = Path::new(given).components().filter(|each| *each != Component::CurDir).collect();
-        if self.named.iter().any(|named| path.starts_with(named)) { &self.base } else { &self.home }
+        // Another user's directory is named from the base too, where it is denied.
+        let named = !self.named.is_empty() && path.starts_with(USERS);
+        if named || self.named.iter().any(|named| path.starts_with(named)) { &self.base } else { &self.home }
     }
 
     fn within(&self, given: &str, resolved: Result<PathBuf, PathFault>) -> Result<PathBuf, Refusal> {
         let path = shown(given);
         match resolved {
             Ok(canonical) if self.areas.iter().any(|area| canonical.starts_with(area)) => Ok(canonical),
-            Ok(_) | Err(PathFault::Outside) => Err(denied(&path, "is outside the directories of this session")),
-            Err(PathFault::LinkLoop) => Err(denied(&path, "has symbolic links that lead nowhere")),
+            Ok(_) | Err(PathFault::Outside) => {
+                Err(denied(&path, &format!("is outside the directories of this session{ADVICE}")))
+            }
+            Err(PathFault::LinkLoop) => Err(denied(&path, "has symbolic links that lead nowhere; nothing changed")),
             Err(PathFault::Unusable) => Err(Refusal::new(
                 Kind::ArgsInvalid,
                 format!("`{path}` is not a path that a file can have; nothing changed"),
@@ -105,20 +115,27 @@ impl Roots {
     }
 }
 
+const ADVICE: &str = "; nothing changed. Do not work around this by copying files: ask the user for them.";
+
+/// The path can only be that of a directory.
+pub(super) fn names_directory(given: &str) -> bool {
+    given.ends_with('/') || given.ends_with("/.")
+}
+
+/// The refusal of a path that names a directory where a file is, or is to be.
+pub(super) fn no_directory(path: &str) -> Refusal {
+    Refusal::new(Kind::ArgsInvalid, format!("`{path}` names a directory, and must name a file; nothing changed"))
+        .with_note(Note::ArgumentValue)
+}
+
 /// C15: the text begins with these words.
 fn denied(path: &str, why: &str) -> Refusal {
-    Refusal {
-        kind: Kind::PathDenied,
-        text: format!(
-            "Access denied: {path} {why}; nothing changed. Do not work around this by copying files: ask the user for them."
-        ),
-        notes: Vec::new(),
-    }
+    Refusal { kind: Kind::PathDenied, text: format!("Access denied: {path} {why}"), notes: Vec::new() }
 }
 
 /// The refusal of an action on a root itself.
 pub(super) fn root_itself(path: &str, action: &str) -> Refusal {
-    denied(&shown(path), &format!("is a root of this session, and cannot be the subject of {action}"))
+    denied(&shown(path), &format!("is a root of this session, and cannot be the subject of {action}; nothing changed"))
 }
 
 /// What stands at a resolved place; `None` where nothing does. A file above it that should be a directory is `no_parent`.
@@ -149,6 +166,7 @@ mod tests {
         assert_eq!(at("./user_data/ann/f"), Ok(root.join("user_data/ann/f")));
         assert_eq!(at("sessions/s1/f"), Ok(root.join("sessions/s1/f")));
         assert_eq!(at("sessions/s2/f"), Ok(root.join("user_data/ann/sessions/s2/f")));
+        assert_eq!(at("user_data/bob/f").unwrap_err().0, Kind::PathDenied);
         assert_eq!(at(root.join("sessions/s1/f").to_str().unwrap()), Ok(root.join("sessions/s1/f")));
         for outside in ["../bob/f", "spy/f", "/etc/passwd", "../../x", root.join("x").to_str().unwrap()] {
             let (kind, text) = at(outside).unwrap_err();
@@ -171,5 +189,7 @@ mod tests {
             assert!(Roots::new(&root, Some("ann"), Some(session)).is_err(), "{session}");
         }
         assert!(Roots::new(&root, None, Some("s")).is_err());
+        assert!(Roots::new(&root, Some("ann"), Some("user_data/bob")).is_err());
+        assert!(Roots::new(&root, Some("ann"), Some("user_data/ann/s")).is_ok());
     }
 }

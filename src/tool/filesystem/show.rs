@@ -1,5 +1,7 @@
 //! The changed lines with a little around them (C4, CQ15), and lines for people generally.
 
+use std::ops::Range;
+
 use bstr::ByteSlice;
 
 use crate::text::{Line, LineModel, lines};
@@ -22,28 +24,31 @@ pub(super) struct Changed {
 
 /// The changed lines of a text (without its byte-order mark), each place with the lines around it.
 pub(super) fn changed(body: &[u8], all: &[Changed]) -> String {
-    let lines: Vec<Line<'_>> = lines(body, LineModel::Lm2).collect();
-    if lines.is_empty() {
+    let count = lines(body, LineModel::Lm2).count();
+    if count == 0 {
         return "(the file is empty now)".to_owned();
     }
-    let mut places: Vec<(usize, usize)> = Vec::new();
+    let mut places: Vec<Range<usize>> = Vec::new();
     for change in all {
         let from = change.first.saturating_sub(CONTEXT);
-        let to = (change.first + change.count + CONTEXT).min(lines.len());
+        let to = (change.first + change.count + CONTEXT).min(count);
         match places.last_mut() {
-            Some((_, end)) if from <= *end => *end = to.max(*end),
-            _ => places.push((from, to)),
+            Some(last) if from <= last.end => last.end = to.max(last.end),
+            _ => places.push(from..to),
         }
     }
     let mut rows = Vec::new();
-    for (index, (from, to)) in places.iter().take(MAX_PLACES).enumerate() {
+    let mut rest = lines(body, LineModel::Lm2).enumerate();
+    let mut at = 0;
+    for (index, place) in places.iter().take(MAX_PLACES).enumerate() {
         if index > 0 {
             rows.push("…".to_owned());
         }
-        let shown = (*to - *from).min(MAX_LINES);
-        rows.extend((*from..*from + shown).map(|at| numbered(at, &lines[at])));
-        if *to - *from > shown {
-            rows.push(format!("(and {} more lines)", *to - *from - shown));
+        let shown = place.len().min(MAX_LINES);
+        rows.extend(rest.by_ref().skip(place.start - at).take(shown).map(|(at, line)| numbered(at, &line)));
+        at = place.start + shown;
+        if place.len() > shown {
+            rows.push(format!("(and {} more lines)", place.len() - shown));
         }
     }
     if places.len() > MAX_PLACES {
