@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use base64::Engine as _;
+use editgate::case::fixtures::Fixtures;
 use editgate::case::load;
 use editgate::model::provider::chat_url;
 use editgate::model::redact::redact;
@@ -61,7 +62,11 @@ fn load_sets() {
             Some(text) => base64::engine::general_purpose::STANDARD.decode(text).expect("base64"),
             None => text(file, "content").as_bytes().to_vec(),
         };
-        let loaded = load::parse(Path::new(text(file, "path")), &bytes, &load::Fixtures::new("fixtures"));
+        let (set, faults) = load::parse(Path::new(text(file, "path")), &bytes, &Fixtures::new("fixtures"));
+        let loaded = match faults.into_iter().next() {
+            Some(fault) => Err(fault),
+            None => Ok(set.expect("a set")),
+        };
         match (loaded, vector["outcome"]["load"][0].as_str()) {
             (Ok(set), Some("ok")) => assert_eq!(json!(set.cases.len()), vector["outcome"]["load"][1]),
             (Err(error), Some("error")) => {

@@ -4,7 +4,7 @@
 use sha2::{Digest, Sha256};
 
 use super::tree::feed_node;
-use super::{Case, Moment};
+use super::{Case, Moment, Tree};
 use crate::chat::feed_part;
 
 /// Digest of these cases of a set, whatever their order, as hexadecimal. Tags and `about` are labels and left out.
@@ -20,11 +20,20 @@ pub fn of_cases<'a>(set: &str, cases: impl IntoIterator<Item = &'a Case>) -> Str
     crate::chat::hex(&hasher.finalize())
 }
 
+/// Digest of what a case asks and expects, whatever its id and target.
+pub fn of_contents(case: &Case) -> String {
+    crate::chat::hex(&of_case(&Case { id: String::new(), target: None, ..case.clone() }))
+}
+
 fn of_case(case: &Case) -> [u8; 32] {
     let mut hasher = Sha256::new();
     feed_part(&mut hasher, case.id.as_bytes());
     feed_part(&mut hasher, case.task.as_bytes());
     case.files.feed(&mut hasher);
+    if case.outside != Tree::default() {
+        feed_part(&mut hasher, b"outside");
+        case.outside.feed(&mut hasher);
+    }
     for (path, bytes) in &case.seen {
         feed_part(&mut hasher, b"seen");
         feed_part(&mut hasher, path.as_bytes());

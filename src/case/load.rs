@@ -1,18 +1,16 @@
 //! Reads case sets from a file or a directory, and proves that each says what it must.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use base64::Engine as _;
 use walkdir::WalkDir;
 
-use super::schema::{CaseEntry, Content, SCHEMA, SetFile, Split};
-use super::tree::DEFAULT_MODE;
-use super::{Case, CaseError, CaseSet, Node, Rewrite, Tree};
+use super::build::build;
+use super::fixtures::{Fixtures, read_regular};
+use super::place::{Step, offset_of, position_of};
+use super::schema::{CaseEntry, SCHEMA, SetFile};
+use super::{CaseError, CaseSet};
 use crate::text::without_bom;
 
 /// All case sets under `path` (a directory, walked in name order, or one file). Fixtures are looked for in the
@@ -21,6 +19,26 @@ use crate::text::without_bom;
 /// # Errors
 /// The first thing wrong with any of them, with file, line and column. Then nothing may run.
 pub fn load(path: &Path) -> Result<Vec<CaseSet>, CaseError> {
+    let survey = survey(path)?;
+    match survey.faults.into_iter().next() {
+        Some(fault) => Err(fault),
+        None => Ok(survey.sets),
+    }
+}
+
+/// What lies under a path: the cases that are right in themselves, and everything that is wrong.
+#[derive(Debug)]
+pub struct Survey {
+    pub sets: Vec<CaseSet>,
+    pub faults: Vec<CaseError>,
+    pub fixtures: Fixtures,
+}
+
+/// Reads all case sets under `path` as [`load`] does, and goes on after a fault.
+///
+/// # Errors
+/// When there is nothing to read.
+pub fn survey(path: &Path) -> Result<Survey, CaseError> {
     let missing = |message: String| CaseError { file: path.to_owned(), position: None, message };
     let kind = fs::metadata(path)
         .map_err(|error| missing(format!("cannot read the case sets: {error}; name their directory with --cases")))?;
@@ -35,62 +53,28 @@ pub fn load(path: &Path) -> Result<Vec<CaseSet>, CaseError> {
     }
     let inside = directory.join("fixtures");
     let fixtures = Fixtures::new(if inside.is_dir() { inside } else { directory.join("..").join("fixtures") });
-    let mut sets: Vec<CaseSet> = Vec::new();
+    let (mut sets, mut faults): (Vec<CaseSet>, Vec<CaseError>) = (Vec::new(), Vec::new());
     for file in files {
-        let bytes = read_regular(&file).map_err(|error| CaseError {
-            file: file.clone(),
-            position: None,
-            message: format!("cannot read: {error}"),
-        })?;
-        let set = parse(&file, &bytes, &fixtures)?;
+        let at = |message: String| CaseError { file: file.clone(), position: None, message };
+        let bytes = match read_regular(&file) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                faults.push(at(format!("cannot read: {error}")));
+                continue;
+            }
+        };
+        let (set, wrong) = parse(&file, &bytes, &fixtures);
+        faults.extend(wrong);
+        let Some(set) = set else {
+            continue;
+        };
         if let Some(other) = sets.iter().find(|other| other.name == set.name) {
-            return Err(CaseError {
-                file,
-                position: None,
-                message: format!("set `{}` is also in {}; a set is one file", set.name, other.file.display()),
-            });
+            faults.push(at(format!("set `{}` is also in {}; a set is one file", set.name, other.file.display())));
+            continue;
         }
         sets.push(set);
     }
-    Ok(sets)
-}
-
-/// The directory of fixtures; each is read once, however many cases start from it.
-#[derive(Debug)]
-pub struct Fixtures {
-    root: PathBuf,
-    read: RefCell<HashMap<String, Arc<[u8]>>>,
-}
-
-impl Fixtures {
-    pub fn new(root: impl Into<PathBuf>) -> Self {
-        Fixtures { root: root.into(), read: RefCell::default() }
-    }
-
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        if let Some(bytes) = self.read.borrow().get(path) {
-            return Ok(Arc::clone(bytes));
-        }
-        let file = self.root.join(path);
-        let wrong = |reason: String| format!("fixture {}: {reason}", file.display());
-        // A link may lead to another fixture, never out of their directory.
-        let real = file.canonicalize().map_err(|error| wrong(error.to_string()))?;
-        let root = self.root.canonicalize().map_err(|error| wrong(error.to_string()))?;
-        if !real.starts_with(root) {
-            return Err(wrong("it leads out of the directory of fixtures".to_owned()));
-        }
-        let bytes: Arc<[u8]> = read_regular(&real).map_err(|error| wrong(error.to_string()))?.into();
-        self.read.borrow_mut().insert(path.to_owned(), Arc::clone(&bytes));
-        Ok(bytes)
-    }
-}
-
-/// Reads a regular file; a pipe or device would keep us waiting.
-fn read_regular(file: &Path) -> io::Result<Vec<u8>> {
-    if !fs::metadata(file)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    fs::read(file)
+    Ok(Survey { sets, faults, fixtures })
 }
 
 fn set_files(directory: &Path) -> Result<Vec<PathBuf>, CaseError> {
@@ -112,74 +96,98 @@ fn set_files(directory: &Path) -> Result<Vec<PathBuf>, CaseError> {
     Ok(files)
 }
 
-/// Parses one case-set file. A byte-order mark before it is skipped.
-///
-/// # Errors
-/// See [`load`].
-pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> Result<CaseSet, CaseError> {
+/// Parses one case-set file as far as it can be understood, and tells everything that is wrong with it. A byte-order mark
+/// before it is skipped. Of a file that is no case set at all nothing is left.
+pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> (Option<CaseSet>, Vec<CaseError>) {
     let (bytes, _) = without_bom(bytes);
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
             let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned();
-            return Err(CaseError {
+            let fault = CaseError {
                 file: file.to_owned(),
                 position: Some(position_of(&valid, valid.len())),
                 message: "not UTF-8; write other bytes as {\"base64\": \"…\"} or as a fixture".to_owned(),
-            });
+            };
+            return (None, vec![fault]);
         }
     };
     let source = Source { file, text };
-    let set: SetFile<'_> = source.read(text, 0, "")?;
+    let set: SetFile<'_> = match source.read(text, 0, "") {
+        Ok(set) => set,
+        Err(error) => return (None, vec![error]),
+    };
+    let head = |key: &str, message: String| {
+        source.error(offset_of(text, &[Step::Key(key)]).unwrap_or(0), message)
+    };
+    let mut faults = Vec::new();
     if set.schema != SCHEMA {
-        return Err(
-            source.error(0, format!("schema {} is not known here; this version reads schema {SCHEMA}", set.schema))
-        );
+        let message = format!("schema {} is not known here; this version reads schema {SCHEMA}", set.schema);
+        return (None, vec![head("schema", message)]);
     }
     if !is_name(&set.set) {
-        return Err(source.error(0, format!("set `{}`: {NAME_RULE}", set.set)));
+        faults.push(head("set", format!("set `{}`: {NAME_RULE}", set.set)));
     }
     if set.cases.is_empty() {
-        return Err(source.error(0, "no case in this set".to_owned()));
+        faults.push(head("cases", "no case in this set".to_owned()));
     }
     let mut cases = Vec::with_capacity(set.cases.len());
     let mut ids = BTreeSet::new();
+    let mut broken = false;
     for (index, raw) in set.cases.iter().enumerate() {
         let raw = raw.get();
         // The raw value borrows from the text, so its address tells where it stands.
         let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-        let entry: CaseEntry = source.read(raw, offset, &format!("cases[{index}]."))?;
-        if !ids.insert(entry.id.clone()) {
-            return Err(source.error(
-                offset,
-                format!("duplicate id `{}`; ids name cases in results, so each is used once", entry.id),
-            ));
-        }
+        let entry: CaseEntry = match source.read(raw, offset, &format!("cases[{index}].")) {
+            Ok(entry) => entry,
+            Err(error) => {
+                broken = true;
+                faults.push(error);
+                continue;
+            }
+        };
         let id = entry.id.clone();
-        cases.push(build(entry, fixtures).map_err(|message| source.error(offset, format!("case `{id}`: {message}")))?);
+        if !ids.insert(id.clone()) {
+            let message = format!("duplicate id `{id}`; ids name cases in results, so each is used once");
+            faults.push(source.error(offset, message));
+            continue;
+        }
+        match build(entry, fixtures) {
+            Ok(case) => cases.push(case),
+            Err(wrong) => {
+                let within = offset_of(raw, &wrong.steps()).unwrap_or(0);
+                faults.push(source.error(offset + within, format!("case `{id}`: {}", wrong.message)));
+            }
+        }
     }
     for (name, members) in &set.subsets.0 {
-        let at = text.find(&format!("\"{name}\"")).unwrap_or(0);
+        let at = |place: Option<usize>| {
+            let steps = [Step::Key("subsets"), Step::Key(name), Step::Index(place.unwrap_or(0))];
+            offset_of(text, &steps[..2 + usize::from(place.is_some())]).unwrap_or(0)
+        };
         let mut listed = BTreeSet::new();
-        for member in members {
-            if !ids.contains(member) {
-                return Err(source.error(at, format!("subset `{name}` names `{member}`, and the set has no such case")));
+        for (index, member) in members.iter().enumerate() {
+            // The id of a case that could not be read is not known.
+            if !ids.contains(member) && !broken {
+                let message = format!("subset `{name}` names `{member}`, and the set has no such case");
+                faults.push(source.error(at(Some(index)), message));
             }
             if !listed.insert(member) {
-                return Err(source.error(at, format!("subset `{name}` names `{member}` twice")));
+                faults.push(source.error(at(Some(index)), format!("subset `{name}` names `{member}` twice")));
             }
         }
         if members.is_empty() {
-            return Err(source.error(at, format!("subset `{name}` is empty")));
+            faults.push(source.error(at(None), format!("subset `{name}` is empty")));
         }
     }
-    Ok(CaseSet { name: set.set, about: set.about, file: file.to_owned(), subsets: set.subsets.0, cases })
+    let set = CaseSet { name: set.set, about: set.about, file: file.to_owned(), subsets: set.subsets.0, cases };
+    (Some(set), faults)
 }
 
 /// What names of sets and ids of cases are made of; they become names of files.
-const NAME_RULE: &str = "a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot";
+pub(super) const NAME_RULE: &str = "a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot";
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && name.chars().all(plain) && !name.starts_with('.')
 }
@@ -226,189 +234,15 @@ impl Source<'_> {
     }
 }
 
-/// 1-based line and column (in characters) of a byte offset.
-fn position_of(text: &str, offset: usize) -> (usize, usize) {
-    let before = &text.as_bytes()[..offset.min(text.len())];
-    let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-    (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
-}
-
-fn build(entry: CaseEntry, fixtures: &Fixtures) -> Result<Case, String> {
-    if !is_name(&entry.id) {
-        return Err(NAME_RULE.to_owned());
-    }
-    if entry.task.trim().is_empty() {
-        return Err("the task is empty".to_owned());
-    }
-    if entry.files.0.is_empty() {
-        return Err("there are no files".to_owned());
-    }
-    let nothing = Tree::default();
-    let files: Tree = nodes(entry.files.0, "files", fixtures, &nothing)?.into_iter().collect();
-    let one = entry.expect.is_some();
-    let accepted = match (entry.expect, entry.expect_any) {
-        (Some(expect), None) => vec![changes(expect.0, fixtures, &files)?],
-        (None, Some(any)) if !any.is_empty() => {
-            any.into_iter().map(|expect| changes(expect.0, fixtures, &files)).collect::<Result<_, _>>()?
-        }
-        (None, Some(_)) => return Err("`expect_any` is empty".to_owned()),
-        (Some(_), Some(_)) => return Err("`expect` and `expect_any` exclude each other".to_owned()),
-        (None, None) => return Err("`expect` is missing (or `expect_any`)".to_owned()),
-    };
-    let mut seen = BTreeMap::new();
-    for (path, node) in nodes(entry.seen.0, "seen", fixtures, &nothing)? {
-        match node {
-            Node::File { bytes, .. } => seen.insert(path, bytes),
-            _ => return Err(format!("seen.{path}: only a file can have been read")),
-        };
-    }
-    let mut then = Vec::new();
-    for rewrite in entry.then {
-        if rewrite.nth == 0 {
-            return Err("then: `nth` counts from 1".to_owned());
-        }
-        then.push(Rewrite {
-            after: rewrite.after,
-            nth: rewrite.nth,
-            files: nodes(rewrite.files.0, "then", fixtures, &files)?,
-        });
-    }
-    let case = Case {
-        id: entry.id,
-        tags: entry.tags,
-        task: entry.task,
-        files,
-        seen,
-        then,
-        accepted,
-        target: entry.target,
-        held_out: entry.split == Split::HeldOut,
-    };
-    prove(&case, one)?;
-    Ok(case)
-}
-
-/// What must hold between the parts of a case.
-fn prove(case: &Case, one: bool) -> Result<(), String> {
-    let base = case.final_base();
-    // Where leaving everything as it is may be right, `expect_any` says so.
-    if one && case.accepted_from(&base).first() == Some(&base) {
-        return Err("`expect` equals the files before, so doing nothing would pass".to_owned());
-    }
-    for changes in &case.accepted {
-        for (path, node) in changes {
-            if node.is_none() && base.get(path).is_none() {
-                return Err(format!("expect.{path}: deleted, and there is no such file"));
-            }
-        }
-    }
-    if let Some(target) = &case.target {
-        if target.line.is_none() && target.find.as_deref().is_none_or(str::is_empty) {
-            return Err("target: `line` or `find` must say where".to_owned());
-        }
-        let Some(bytes) = case.as_read(&target.path) else {
-            return Err(format!("target: there is no file `{}`", target.path));
-        };
-        let count = crate::text::lines(bytes, crate::text::LineModel::Lm3).count();
-        if target.line.is_some_and(|line| line == 0 || line > count) {
-            return Err(format!("target: `{}` has {count} lines", target.path));
-        }
-    }
-    Ok(())
-}
-
-/// Contents by path. What lies below a file or link of `base` or of the entries themselves has no place, and a mode that
-/// is not named is the one that the file has in `base`.
-fn nodes(
-    entries: BTreeMap<String, Content>,
-    what: &str,
-    fixtures: &Fixtures,
-    base: &Tree,
-) -> Result<BTreeMap<String, Node>, String> {
-    let some = entries.into_iter().map(|(path, content)| (path, Some(content))).collect();
-    let nodes = all_nodes(some, what, fixtures, base)?;
-    Ok(nodes.into_iter().filter_map(|(path, node)| Some((path, node?))).collect())
-}
-
-fn changes(
-    entries: BTreeMap<String, Option<Content>>,
-    fixtures: &Fixtures,
-    base: &Tree,
-) -> Result<BTreeMap<String, Option<Node>>, String> {
-    all_nodes(entries, "expect", fixtures, base)
-}
-
-fn all_nodes(
-    entries: BTreeMap<String, Option<Content>>,
-    what: &str,
-    fixtures: &Fixtures,
-    base: &Tree,
-) -> Result<BTreeMap<String, Option<Node>>, String> {
-    for path in entries.keys() {
-        let held = |above: &&str| match entries.get(*above) {
-            Some(entry) => entry.is_some(),
-            None => base.get(above).is_some_and(|node| *node != Node::Directory),
-        };
-        if let Some(file) = path.match_indices('/').map(|(at, _)| &path[..at]).find(held) {
-            return Err(format!("{what}.{path}: `{file}` is a file or link, and cannot hold another"));
-        }
-    }
-    let mut nodes = BTreeMap::new();
-    for (path, content) in entries {
-        let usual = match base.get(&path) {
-            Some(Node::File { mode, .. }) => *mode,
-            _ => DEFAULT_MODE,
-        };
-        let node = check_path(&path).and_then(|()| content.map(|content| node(content, fixtures, usual)).transpose());
-        nodes.insert(path.clone(), node.map_err(|message| format!("{what}.{path}: {message}"))?);
-    }
-    Ok(nodes)
-}
-
-/// A path of a case is relative, plain, and stays inside.
-fn check_path(path: &str) -> Result<(), String> {
-    let plain = !path.is_empty()
-        && !path.contains(['\0', '\\'])
-        && path.split('/').all(|name| !name.is_empty() && name.len() <= 255 && name != "." && name != "..");
-    if plain { Ok(()) } else { Err("a path is relative, with `/` between names, and without `.` or `..`".to_owned()) }
-}
-
-fn node(content: Content, fixtures: &Fixtures, usual_mode: u32) -> Result<Node, String> {
-    let mode = match &content.mode {
-        None => None,
-        Some(text) => Some(
-            u32::from_str_radix(text, 8)
-                .ok()
-                .filter(|mode| *mode <= 0o777)
-                .ok_or_else(|| format!("mode `{text}` is not octal permission bits such as \"0755\""))?,
-        ),
-    };
-    let bytes: Arc<[u8]> = match (content.text, content.fixture, content.base64, content.symlink) {
-        (Some(text), None, None, None) => text.into_bytes().into(),
-        (None, Some(path), None, None) => {
-            check_path(&path).map_err(|message| format!("fixture `{path}`: {message}"))?;
-            fixtures.read(&path)?
-        }
-        (None, None, Some(text), None) => {
-            base64::engine::general_purpose::STANDARD.decode(&text).map_err(|error| format!("base64: {error}"))?.into()
-        }
-        (None, None, None, Some(target)) if target.is_empty() || target.contains('\0') => {
-            return Err("a symlink needs a target, without NUL".to_owned());
-        }
-        (None, None, None, Some(target)) if mode.is_none() => return Ok(Node::Symlink { target }),
-        (None, None, None, Some(_)) => return Err("a symlink has no mode".to_owned()),
-        _ => return Err("exactly one of `text`, `fixture`, `base64` and `symlink` says what is in it".to_owned()),
-    };
-    Ok(Node::File { bytes, mode: mode.unwrap_or(usual_mode) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn load_text(text: &str) -> Result<CaseSet, String> {
-        parse(Path::new("set.json"), text.as_bytes(), &Fixtures::new("nowhere")).map_err(|error| error.to_string())
+        match parse(Path::new("set.json"), text.as_bytes(), &Fixtures::new("nowhere")) {
+            (Some(set), faults) if faults.is_empty() => Ok(set),
+            (_, faults) => Err(faults[0].to_string()),
+        }
     }
 
     fn with_case(case: &str) -> String {
@@ -481,7 +315,8 @@ mod tests {
             load_text(&subset).unwrap_err(),
             "set.json:2:14: subset `release` names `b`, and the set has no such case"
         );
-        let latin = parse(Path::new("set.json"), b"{\n \"set\": \"\xE9\"}", &Fixtures::new(".")).unwrap_err();
+        let (_, latin) = parse(Path::new("set.json"), b"{\n \"set\": \"\xE9\"}", &Fixtures::new("."));
+        let latin = &latin[0];
         assert_eq!(latin.position, Some((2, 10)));
         assert!(latin.message.starts_with("not UTF-8"));
     }

@@ -1,10 +1,18 @@
 //! Describes and proves what is asked: case sets, their files, their selection and identity.
 
+mod build;
+pub mod check;
 pub mod digest;
+pub mod fixtures;
 pub mod load;
+pub mod place;
 pub mod schema;
 pub mod select;
+mod split;
+pub mod target;
+pub mod task;
 pub mod tree;
+pub mod vary;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +20,15 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::text::{Line, LineModel, diff, lines};
+
+pub use split::Split;
+pub use target::Target;
 pub use tree::{Node, Tree};
+pub use vary::Variant;
+
+/// Name of the directory that the model works in. Files of `outside` stand beside it.
+pub const WORKSPACE: &str = "workspace";
 
 /// Cases of one kind, from one file.
 #[derive(Clone, Debug)]
@@ -32,13 +48,32 @@ pub struct Case {
     pub tags: Vec<String>,
     pub task: String,
     pub files: Tree,
+    /// What stands beside the workspace and must stay as it is: where a link or a `..` may lead. Paths are relative to
+    /// the directory that holds [`WORKSPACE`].
+    pub outside: Tree,
     /// What the model read earlier, by path.
     pub seen: BTreeMap<String, Arc<[u8]>>,
     pub then: Vec<Rewrite>,
     /// One entry an acceptable outcome: changes to the files as the harness left them. `None` = deleted.
     pub accepted: Vec<BTreeMap<String, Option<Node>>>,
     pub target: Option<Target>,
-    pub held_out: bool,
+    /// Of which case it is a variant, and how.
+    pub variant: Option<Variant>,
+    pub source: Option<Source>,
+}
+
+/// Where a mined case comes from.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Name of the repository.
+    pub repository: String,
+    /// The commit that made the change.
+    pub commit: String,
+    /// The path in the repository.
+    pub path: String,
+    /// SPDX identifier of the licence that the repository's own licence file states.
+    pub license: String,
 }
 
 /// The harness rewrites files at a point of the conversation.
@@ -69,29 +104,21 @@ impl Moment {
     }
 }
 
-/// Where and what to change, for the directed prompt.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    pub path: String,
-    /// 1-based number in the file as the model reads it.
-    pub line: Option<usize>,
-    pub find: Option<String>,
-    pub content: String,
-}
-
-impl Target {
-    /// The way this target names its place, as a tag: `by-line`, `by-find` or `by-line-and-find`.
-    pub fn way(&self) -> &'static str {
-        match (self.line.is_some(), self.find.is_some()) {
-            (true, true) => "by-line-and-find",
-            (true, false) => "by-line",
-            _ => "by-find",
-        }
-    }
-}
+/// Changes with no more unchanged lines than this between them are one place.
+const ONE_PLACE: usize = 3;
 
 impl Case {
+    /// Public or held out: by the hash of its id, or of the id of the case that it is a variant of.
+    pub fn split(&self) -> Split {
+        Split::of(self.variant.as_ref().map_or(&self.id, |variant| &variant.of))
+    }
+
+    /// Leaving everything as it is is an accepted outcome.
+    pub fn may_stay(&self) -> bool {
+        let base = self.final_base();
+        self.accepted_from(&base).contains(&base)
+    }
+
     /// The files after all rewrites: what an unhurried reader finds in the end.
     pub fn final_base(&self) -> Tree {
         let mut base = self.files.clone();
@@ -99,6 +126,29 @@ impl Case {
             base.apply(rewrite.files.iter().map(|(path, node)| (path, Some(node))));
         }
         base
+    }
+
+    /// In how many places its files change, other writers' changes between calls of the edit tool among them: what one
+    /// edit a place would take.
+    pub fn places(&self) -> usize {
+        let mut start = self.files.clone();
+        for rewrite in self.then.iter().filter(|rewrite| rewrite.after == Moment::Read) {
+            start.apply(rewrite.files.iter().map(|(path, node)| (path, Some(node))));
+        }
+        let Some(expected) = self.accepted_from(&self.final_base()).into_iter().next() else {
+            return 0;
+        };
+        let count = |path: &String| match (start.bytes(path), expected.bytes(path)) {
+            (Some(old), Some(new)) => {
+                let (old, new): (Vec<Line<'_>>, Vec<Line<'_>>) =
+                    (lines(old, LineModel::Lm3).collect(), lines(new, LineModel::Lm3).collect());
+                let hunks = diff::hunks(&diff::keys(&old), &diff::keys(&new));
+                hunks.chunk_by(|a, b| b.old.start - a.old.end <= ONE_PLACE).count()
+            }
+            (None, None) => 0,
+            _ => 1,
+        };
+        start.changed_paths(&expected).iter().map(count).sum()
     }
 
     /// The acceptable trees, given the files as the harness left them.
@@ -142,7 +192,7 @@ impl Case {
 }
 
 /// What is wrong with a case set: where, what, and what to do.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{}{}: {message}", file.display(), position.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default())]
 pub struct CaseError {
     pub file: PathBuf,

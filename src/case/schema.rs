@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Moment, Target};
+use super::{Moment, Source, Split, Target, Variant};
 
 /// The version of the format that this reader knows.
 pub const SCHEMA: u64 = 1;
@@ -39,17 +39,12 @@ pub(super) struct CaseEntry {
     #[serde(default)]
     pub then: Vec<RewriteEntry>,
     pub target: Option<Target>,
+    pub split: Option<Split>,
+    /// Files beside the workspace.
     #[serde(default)]
-    pub split: Split,
-}
-
-/// `public` cases may be tuned on; `held-out` ones are kept for the gate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Split {
-    #[default]
-    Public,
-    HeldOut,
+    pub outside: UniqueMap<Content>,
+    pub variant: Option<Variant>,
+    pub source: Option<Source>,
 }
 
 #[derive(serde::Deserialize)]

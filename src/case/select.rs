@@ -3,7 +3,7 @@
 use globset::{Glob, GlobMatcher};
 use thiserror::Error;
 
-use super::{Case, CaseSet, digest};
+use super::{Case, CaseSet, Split, digest};
 
 /// What the user asked for. Empty lists ask for all.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,7 @@ pub struct Selection {
     pub cases: Vec<String>,
     pub tags: Vec<String>,
     pub exclude: Vec<String>,
+    pub split: Option<Split>,
     pub limit: Option<usize>,
 }
 
@@ -102,7 +103,8 @@ pub fn select<'a>(sets: &'a [CaseSet], selection: &Selection) -> Result<Vec<Sele
                 }
             }
             let tagged = selection.tags.is_empty() || case.tags.iter().any(|tag| selection.tags.contains(tag));
-            if !named || !tagged || unwanted.iter().any(|glob| glob.is_match(&case.id)) || left == 0 {
+            let of_split = selection.split.is_none_or(|split| case.split() == split);
+            if !named || !tagged || !of_split || unwanted.iter().any(|glob| glob.is_match(&case.id)) || left == 0 {
                 narrowed = true;
                 continue;
             }
@@ -152,11 +154,13 @@ mod tests {
             tags: vec![format!("tag-{id}")],
             task: String::new(),
             files: super::super::Tree::default(),
+            outside: super::super::Tree::default(),
             seen: BTreeMap::new(),
             then: vec![],
             accepted: vec![],
             target: None,
-            held_out: false,
+            variant: None,
+            source: None,
         };
         let release: Vec<String> = release.iter().map(|id| (*id).to_owned()).collect();
         CaseSet {

@@ -56,6 +56,13 @@ impl Tree {
         }
     }
 
+    /// Adds the nodes beside the root, as `../PATH`.
+    pub fn add_beside(&mut self, beside: &Tree) {
+        for (path, node) in beside.iter() {
+            self.insert(format!("../{path}"), node.clone());
+        }
+    }
+
     pub fn get(&self, path: &str) -> Option<&Node> {
         self.nodes.get(path)
     }

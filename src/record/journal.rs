@@ -153,14 +153,15 @@ fn append_line(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<(
     out.write_all(&line)
 }
 
-/// The nodes of `actual` that differ from `before`, as they are kept of a failed attempt.
+/// The nodes of `actual` that differ from `before`, as they are kept of a failed attempt; those beside the workspace
+/// are not, but the row tells of them.
 pub fn leftovers(before: &Tree, actual: &Tree) -> Vec<(String, Node)> {
     before
         .changed_paths(actual)
         .into_iter()
         .filter_map(|path| {
             let node = actual.get(&path)?.clone();
-            matches!(node, Node::File { .. }).then_some((path, node))
+            (matches!(node, Node::File { .. }) && !path.starts_with("../")).then_some((path, node))
         })
         .collect()
 }

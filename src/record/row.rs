@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::run_file::CellKey;
+use crate::case::{Split, Variant};
 use crate::chat::{Arrival, Usage};
 use crate::model::recording::Key;
 use crate::score::relax::Relaxation;
@@ -16,6 +17,11 @@ pub struct Row {
     pub set: String,
     pub subset: Option<String>,
     pub tags: Vec<String>,
+    /// Public or held out. Rows written before there were splits have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
     pub model: String,
     pub tool: String,
     pub prompt: String,

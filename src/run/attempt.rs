@@ -97,10 +97,7 @@ impl<'a> Talk<'a> {
 
     async fn carry_out(&mut self, workspaces: &Workspaces) -> Ended {
         let (case, tool) = (self.planned.case, self.planned.tool);
-        self.messages = match opening::messages(case, tool, self.settings.prompt) {
-            Ok(messages) => messages,
-            Err(why) => return Ended::Skipped(Skip::Unsupported, why),
-        };
+        self.messages = opening::messages(case, tool, self.settings.prompt);
         let sandbox = match workspaces.open() {
             Ok(sandbox) => sandbox,
             Err(error) => return Ended::Harness(format!("cannot make a workspace: {error}")),
@@ -110,6 +107,9 @@ impl<'a> Talk<'a> {
             Ok(session) => session,
             Err(error) => return Ended::Harness(error.to_string()),
         };
+        if let Err(error) = sandbox.put_beside(&case.outside) {
+            return Ended::Harness(format!("cannot fill the place beside the workspace: {error}"));
+        }
         let mut desk = Desk::new(case, sandbox.root(), session);
         if let Err(why) = self.open(&mut desk) {
             return Ended::Harness(why);
@@ -120,11 +120,15 @@ impl<'a> Talk<'a> {
             Err(Stop::Unsupported(why)) => return Ended::Skipped(Skip::Unsupported, why),
             Err(Stop::Harness(why)) => return Ended::Harness(why),
         };
-        let actual = match snapshot::take(sandbox.root()) {
-            Ok(actual) => actual,
+        let trees = snapshot::take(sandbox.root()).and_then(|actual| Ok((actual, sandbox.beside()?)));
+        let (mut actual, beside) = match trees {
+            Ok(trees) => trees,
             Err(error) => return Ended::Harness(format!("cannot read the workspace: {error}")),
         };
-        let before = desk.base.borrow().clone();
+        let mut before = desk.base.borrow().clone();
+        // What stands beside the workspace is compared like a part of it: nothing that escapes goes unseen.
+        before.add_beside(&case.outside);
+        actual.add_beside(&beside);
         let accepted = case.accepted_from(&before);
         Ended::Judged { trees: Box::new(Trees { before, accepted, actual }), end }
     }
@@ -168,6 +172,7 @@ impl<'a> Talk<'a> {
         let mut conversation = planned.model.converse(Brief { key: &key, reads: &reads, solve: &solve });
         let deadline = Instant::now() + self.settings.timeout;
         let mut refused: HashMap<(String, String), usize> = HashMap::new();
+        let (mut edits, places) = (0, planned.case.places().max(1));
         for turn in 0..self.settings.max_turns {
             let request = Request { functions: &functions, messages: &self.messages };
             let (asked, sent) = (Instant::now(), digest(&functions, &self.messages));
@@ -193,7 +198,8 @@ impl<'a> Talk<'a> {
                 let outcome = self.run(desk, turn, &call)?;
                 let edited = outcome.ok && self.edits(&call.name);
                 self.messages.push(Message::Tool { id: call.id.clone(), name: call.name.clone(), text: outcome.text });
-                if edited && self.settings.stop_after == StopAfter::Edit {
+                edits += usize::from(edited);
+                if edited && self.settings.stop_after == StopAfter::Edit && edits >= places {
                     return Ok(None);
                 }
                 if !outcome.ok {

@@ -8,6 +8,7 @@ mod opening;
 mod outcome;
 pub mod plan;
 pub mod progress;
+pub mod prove;
 pub mod schedule;
 pub mod settings;
 

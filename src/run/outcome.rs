@@ -2,7 +2,7 @@
 
 use super::attempt::{Ended, Talk, Trees};
 use super::event::Finished;
-use crate::case::{Node, Tree};
+use crate::case::{Node, Target, Tree};
 use crate::chat::{Finish, Usage};
 use crate::model::text_calls;
 use crate::record::journal::leftovers;
@@ -45,6 +45,8 @@ impl Talk<'_> {
             set: key.set.clone(),
             subset: self.planned.cell.subset.clone(),
             tags: self.tags(),
+            split: Some(case.split()),
+            variant: case.variant.clone(),
             model: self.planned.cell.model.clone(),
             tool: key.tool.clone(),
             prompt: key.prompt.clone(),
@@ -85,7 +87,7 @@ impl Talk<'_> {
     fn tags(&self) -> Vec<String> {
         let mut tags = self.planned.case.tags.clone();
         if self.settings.prompt == super::Prompt::Directed {
-            tags.extend(self.planned.case.target.as_ref().map(|target| target.way().to_owned()));
+            tags.push(self.planned.case.target.as_ref().map_or("by-task", Target::way).to_owned());
         }
         tags
     }

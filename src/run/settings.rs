@@ -73,7 +73,8 @@ impl Prompt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StopAfter {
-    /// At the first successful edit call, for models that never say that they are done.
+    /// At the first successful edit call (of a case with several places to change, after as many as there are), for
+    /// models that never say that they are done.
     Edit,
     /// When the model makes no more calls.
     #[default]

@@ -23,8 +23,33 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// Pairs of old and new text that turn `before` into `after` where the old text stands: the lines that differ, with
-/// ever more lines around them, up to the whole text.
-pub(super) fn substitutions(before: &[u8], after: &[u8], model: LineModel) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+/// ever more lines around them, up to the whole text; then only the bytes that differ, with ever more bytes around them
+/// on either side, for lines that hold what no text can.
+pub(super) fn substitutions<'a>(
+    before: &'a [u8],
+    after: &'a [u8],
+    model: LineModel,
+) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
+    by_line(before, after, model).chain(by_byte(before, after))
+}
+
+fn by_byte<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
+    let head = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&before[head..], &after[head..]);
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let steps = [0, 1, 2, 3, 4, 8, 16, 32, 64];
+    let widths = steps.into_iter().flat_map(move |left| steps.into_iter().map(move |right| (left, right)));
+    widths.map(move |(left, right)| {
+        let (from, back) = (head.saturating_sub(left), tail.saturating_sub(right));
+        (before[from..before.len() - back].to_vec(), after[from..after.len() - back].to_vec())
+    })
+}
+
+fn by_line<'a>(
+    before: &'a [u8],
+    after: &'a [u8],
+    model: LineModel,
+) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
     let (old, new): (Vec<Line<'_>>, Vec<Line<'_>>) = (lines(before, model).collect(), lines(after, model).collect());
     let (head, tail) = common_ends(&old, &new);
     let steps = [0, 1, 2, 3, 4, 8, 16, 64, usize::MAX];
@@ -93,6 +118,15 @@ mod tests {
     fn substitutions_grow_to_the_whole_text() {
         let all: Vec<_> = substitutions(b"a\nb\nc\n", b"a\nB\nc\n", LineModel::Lm2).collect();
         assert_eq!(all[0], (b"b\n".to_vec(), b"B\n".to_vec()));
-        assert_eq!(all.last().unwrap(), &(b"a\nb\nc\n".to_vec(), b"a\nB\nc\n".to_vec()));
+        assert!(all.contains(&(b"a\nb\nc\n".to_vec(), b"a\nB\nc\n".to_vec())));
+    }
+
+    #[test]
+    fn substitutions_shrink_below_a_line_where_it_holds_no_text() {
+        let text = |(old, new): (Vec<u8>, Vec<u8>)| Some((String::from_utf8(old).ok()?, String::from_utf8(new).ok()?));
+        let all: Vec<_> =
+            substitutions(b"caf\xE9 12 \xE9", b"caf\xE9 34 \xE9", LineModel::Lm3).filter_map(text).collect();
+        assert_eq!(all.first().unwrap(), &("12".to_owned(), "34".to_owned()));
+        assert!(all.contains(&(" 12 ".to_owned(), " 34 ".to_owned())));
     }
 }

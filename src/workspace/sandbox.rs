@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::nodes;
 use tempfile::TempDir;
+
+use super::{nodes, snapshot};
+use crate::case::{Tree, WORKSPACE};
 
 /// How many directories may wait for deletion: bounds the memory that finished workspaces hold on a memory file system.
 const PENDING_DELETIONS: usize = 64;
@@ -57,9 +59,12 @@ impl Workspaces {
     /// When it cannot be made.
     pub fn open(&self) -> io::Result<Sandbox<'_>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let root = self.root.join(number.to_string());
-        DirBuilder::new().mode(0o700).create(&root)?;
-        Ok(Sandbox { workspaces: self, root })
+        let place = self.root.join(number.to_string());
+        let root = place.join(WORKSPACE);
+        let mut private = DirBuilder::new();
+        private.mode(0o700).create(&place)?;
+        private.create(&root)?;
+        Ok(Sandbox { workspaces: self, place, root })
     }
 }
 
@@ -76,6 +81,8 @@ impl Drop for Workspaces {
 #[derive(Debug)]
 pub struct Sandbox<'a> {
     workspaces: &'a Workspaces,
+    /// The private directory that holds the workspace, and what a case wants beside it.
+    place: PathBuf,
     root: PathBuf,
 }
 
@@ -84,14 +91,30 @@ impl Sandbox<'_> {
     pub fn root(&self) -> &Path {
         &self.root
     }
+
+    /// Puts files beside the workspace, where a link out of it or a `..` may lead.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    pub fn put_beside(&self, outside: &Tree) -> io::Result<()> {
+        snapshot::materialise(outside, &self.place)
+    }
+
+    /// Everything beside the workspace as it is now.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    pub fn beside(&self) -> io::Result<Tree> {
+        snapshot::take_without(&self.place, WORKSPACE)
+    }
 }
 
 impl Drop for Sandbox<'_> {
     fn drop(&mut self) {
-        let root = std::mem::take(&mut self.root);
+        let place = std::mem::take(&mut self.place);
         if let Some((sender, _)) = &self.workspaces.janitor {
             // A janitor that is gone leaves the directory to the end of the run.
-            let _ = sender.send(root);
+            let _ = sender.send(place);
         }
     }
 }
@@ -111,6 +134,10 @@ mod tests {
         assert_ne!(one.root(), two.root());
         assert_eq!(fs::metadata(one.root()).unwrap().permissions().mode() & 0o777, 0o700);
         fs::write(one.root().join("f"), "x").unwrap();
+        assert_eq!(one.beside().unwrap(), Tree::default());
+        fs::write(one.root().join("../escaped"), "x").unwrap();
+        assert_eq!(one.beside().unwrap().bytes("escaped"), Some(&b"x"[..]));
+        assert_eq!(two.beside().unwrap(), Tree::default());
         drop(one);
         drop(two);
         drop(workspaces);

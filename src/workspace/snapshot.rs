@@ -63,20 +63,31 @@ pub fn put(root: &Path, path: &str, node: &Node) -> io::Result<()> {
 /// # Errors
 /// Any error of the file system: an unreadable workspace is a fault of the harness, never a verdict.
 pub fn take(root: &Path) -> io::Result<Tree> {
+    take_without(root, "")
+}
+
+/// Reads everything under `root` but what has this name there.
+///
+/// # Errors
+/// As [`take`].
+pub fn take_without(root: &Path, name: &str) -> io::Result<Tree> {
     let mut tree = Tree::default();
-    read_directory(root, "", &mut tree)?;
+    read_directory(root, "", name, &mut tree)?;
     Ok(tree)
 }
 
-fn read_directory(directory: &Path, prefix: &str, tree: &mut Tree) -> io::Result<()> {
+fn read_directory(directory: &Path, prefix: &str, without: &str, tree: &mut Tree) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
+        if entry.file_name() == without {
+            continue;
+        }
         let kind = entry.file_type()?;
         let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
         let node = if kind.is_symlink() {
             Node::Symlink { target: fs::read_link(entry.path())?.to_string_lossy().into_owned() }
         } else if kind.is_dir() {
-            read_directory(&entry.path(), &format!("{path}/"), tree)?;
+            read_directory(&entry.path(), &format!("{path}/"), "", tree)?;
             Node::Directory
         } else if kind.is_file() {
             let mode = entry.metadata()?.permissions().mode() & 0o7777;

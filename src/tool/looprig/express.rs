@@ -59,10 +59,17 @@ fn edit_call(path: &str, before: &[u8], after: &[u8]) -> Option<Planned> {
     })
 }
 
+/// Old text is exact here, line endings too: where it stands only with the file's own, it is spelled with them.
+fn as_the_file_has_it((old, new): (String, String), as_read: &[u8]) -> (String, String) {
+    let crlf = old.replace('\n', "\r\n");
+    let stands = |text: &str| memchr::memmem::find(as_read, text.as_bytes()).is_some();
+    if stands(&old) || !stands(&crlf) { (old, new) } else { (crlf, new.replace('\n', "\r\n")) }
+}
+
 /// The change in the tool's own words, in the manner of the seed's sentences for `edit_file`.
 pub(super) fn direct(target: &Target, as_read: &[u8]) -> String {
     let path = &target.path;
-    let (old, new) = express::texts(target, as_read);
+    let (old, new) = as_the_file_has_it(express::texts(target, as_read), as_read);
     format!(
         "Use ReadFile to read {path}. Then use EditFile on {path}, with old set to {} and new set to {}. Report the tool \
          results verbatim.",

@@ -1,4 +1,6 @@
-//! `cases list`, `cases show`.
+//! Looking at case sets, proving them, and making new ones.
+
+mod check;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,37 +10,40 @@ use clap::{Args, Subcommand};
 use super::{Exit, Failure, output};
 use crate::case::load;
 use crate::case::select::{SelectError, Selected, Selection, select};
-use crate::case::{Case, CaseSet, Node};
+use crate::case::{Case, CaseSet, Node, Split};
 use crate::text::{LineModel, diff, lines, visible};
 
 /// Which cases take part.
 #[derive(Clone, Debug, Default, Args)]
-pub(super) struct CaseFlags {
+pub(in crate::cli) struct CaseFlags {
     /// Directory of case sets, or one file [default: cases]
     #[arg(long, value_name = "PATH", env = "EDITGATE_CASES")]
-    pub(super) cases: Option<PathBuf>,
+    pub(in crate::cli) cases: Option<PathBuf>,
     /// Only this set; may be repeated
     #[arg(long, value_name = "NAME", env = "EDITGATE_SET", value_delimiter = ',')]
-    pub(super) set: Vec<String>,
+    pub(in crate::cli) set: Vec<String>,
     /// Only this subset of each set
     #[arg(long, value_name = "NAME", env = "EDITGATE_SUBSET")]
-    pub(super) subset: Option<String>,
+    pub(in crate::cli) subset: Option<String>,
     /// Only cases whose id matches; may be repeated
     #[arg(long, value_name = "GLOB", env = "EDITGATE_CASE")]
-    pub(super) case: Vec<String>,
+    pub(in crate::cli) case: Vec<String>,
     /// Only cases with this tag; may be repeated
     #[arg(long, value_name = "TAG", env = "EDITGATE_TAG", value_delimiter = ',')]
-    pub(super) tag: Vec<String>,
+    pub(in crate::cli) tag: Vec<String>,
     /// Leave out cases whose id matches; may be repeated
     #[arg(long, value_name = "GLOB", env = "EDITGATE_EXCLUDE")]
-    pub(super) exclude: Vec<String>,
+    pub(in crate::cli) exclude: Vec<String>,
+    /// Only public or only held-out cases
+    #[arg(long, value_name = "SPLIT", env = "EDITGATE_SPLIT", value_parser = ["public", "held-out"])]
+    pub(in crate::cli) split: Option<String>,
     /// At most so many cases
     #[arg(long, value_name = "N", env = "EDITGATE_LIMIT")]
-    pub(super) limit: Option<usize>,
+    pub(in crate::cli) limit: Option<usize>,
 }
 
 impl CaseFlags {
-    pub(super) fn selection(&self) -> Selection {
+    pub(in crate::cli) fn selection(&self) -> Selection {
         // An empty variable of the environment names nothing.
         let named = |names: &[String]| names.iter().filter(|name| !name.is_empty()).cloned().collect();
         Selection {
@@ -47,11 +52,12 @@ impl CaseFlags {
             cases: named(&self.case),
             tags: named(&self.tag),
             exclude: named(&self.exclude),
+            split: Split::ALL.into_iter().find(|split| self.split.as_deref() == Some(split.name())),
             limit: self.limit,
         }
     }
 
-    pub(super) fn load(&self) -> Result<Vec<CaseSet>, Failure> {
+    pub(in crate::cli) fn load(&self) -> Result<Vec<CaseSet>, Failure> {
         let path = self.cases.clone().unwrap_or_else(|| PathBuf::from("cases"));
         load::load(&path).map_err(Failure::usage)
     }
@@ -70,6 +76,8 @@ pub(super) fn select_failure(error: SelectError) -> Failure {
 pub(super) enum CasesCommand {
     /// List sets with their subsets and tags, or cases (with --set, --subset, --case or --tag)
     List(CaseFlags),
+    /// Prove every set: schema, ids, subsets, words of tasks, targets, and the expected bytes through every tool
+    Check(check::CheckFlags),
     /// Show cases whole: task, files with every byte visible, and the change
     Show {
         /// Ids or globs
@@ -83,6 +91,7 @@ pub(super) enum CasesCommand {
 pub(super) fn main(command: CasesCommand) -> Result<Exit, Failure> {
     match command {
         CasesCommand::List(flags) => list(&flags),
+        CasesCommand::Check(flags) => check::main(&flags),
         CasesCommand::Show { ids, mut flags } => {
             flags.case = ids;
             show(&flags)
