@@ -115,7 +115,7 @@ fn of_case(set: &CaseSet, case: &Case, pointer: &mut Pointer, faults: &mut Vec<C
 }
 
 /// Why a target does not say the edit that is expected.
-fn contradiction(case: &Case) -> Option<String> {
+pub fn contradiction(case: &Case) -> Option<String> {
     let target = case.target.as_ref()?;
     let base = case.final_base();
     let accepted = case.accepted_from(&base);

@@ -185,9 +185,10 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> (Option<CaseSet>
 }
 
 /// What names of sets and ids of cases are made of; they become names of files.
-pub(super) const NAME_RULE: &str = "a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot";
+pub const NAME_RULE: &str = "a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot";
 
-pub(super) fn is_name(name: &str) -> bool {
+/// Whether a set or case may be called so.
+pub fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && name.chars().all(plain) && !name.starts_with('.')
 }

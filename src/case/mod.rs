@@ -2,17 +2,22 @@
 
 mod build;
 pub mod check;
+pub mod describe;
 pub mod digest;
 pub mod fixtures;
+pub mod history;
 pub mod load;
+pub mod mine;
 pub mod place;
 pub mod schema;
+pub mod secrets;
 pub mod select;
 mod split;
 pub mod target;
 pub mod task;
 pub mod tree;
 pub mod vary;
+pub mod write;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

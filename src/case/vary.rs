@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::task::quotes;
 use super::{Case, Node, Rewrite, Tree};
 use crate::text::diff::common_ends;
 use crate::text::{BOM, Ending, Line, LineModel, lines};
@@ -93,17 +94,17 @@ pub fn vary(case: &Case, bytes: Bytes) -> Result<Case, String> {
     let mut varied = case.clone();
     varied.id = format!("{}.{}", case.id, bytes.name());
     varied.variant = Some(Variant { of: case.id.clone(), bytes });
-    varied.files = rewriting.tree(&case.files)?;
+    varied.files = rewriting.tree(&case.files);
     for (path, content) in &case.seen {
         if is_text(content) {
-            varied.seen.insert(path.clone(), rewriting.alone(content)?.into());
+            varied.seen.insert(path.clone(), rewriting.alone(content).into());
         }
     }
     varied.then = case
         .then
         .iter()
-        .map(|rewrite| Ok(Rewrite { files: rewriting.nodes(&rewrite.files)?, ..rewrite.clone() }))
-        .collect::<Result<_, String>>()?;
+        .map(|rewrite| Rewrite { files: rewriting.nodes(&rewrite.files), ..rewrite.clone() })
+        .collect();
     for changes in &mut varied.accepted {
         for (path, node) in changes {
             let Some(Node::File { bytes: after, .. }) = node else {
@@ -142,9 +143,12 @@ fn speaks_of(case: &Case, bytes: Bytes) -> Result<(), String> {
     let words: &[&str] = match bytes {
         Bytes::Lf | Bytes::Crlf | Bytes::Cr | Bytes::Mixed => &["crlf", "carriage", "windows line", "unix line", " lf"],
         Bytes::NoFinalNewline => &["line break", "newline", "last line", "end of the file", "ends "],
-        Bytes::Tabs => &["space", "tab", "indent", "blank", "` "],
+        Bytes::Tabs => &["space", "tab", "indent", "blank"],
         Bytes::Bom => &["byte-order", "byte order", "bom", "first line"],
     };
+    if bytes == Bytes::Tabs && quotes(&case.task).iter().any(|quote| quote.text.contains("  ")) {
+        return Err("its task quotes spaces".to_owned());
+    }
     match words.iter().find(|word| task.contains(**word)) {
         Some(word) => Err(format!("its task speaks of \"{}\"", word.trim())),
         None => Ok(()),
@@ -162,30 +166,27 @@ struct Rewriting {
 }
 
 impl Rewriting {
-    fn tree(&self, tree: &Tree) -> Result<Tree, String> {
-        tree.iter().map(|(path, node)| Ok((path.to_owned(), self.node(node)?))).collect()
+    fn tree(&self, tree: &Tree) -> Tree {
+        tree.iter().map(|(path, node)| (path.to_owned(), self.node(node))).collect()
     }
 
-    fn nodes(&self, nodes: &BTreeMap<String, Node>) -> Result<BTreeMap<String, Node>, String> {
-        nodes.iter().map(|(path, node)| Ok((path.clone(), self.node(node)?))).collect()
+    fn nodes(&self, nodes: &BTreeMap<String, Node>) -> BTreeMap<String, Node> {
+        nodes.iter().map(|(path, node)| (path.clone(), self.node(node))).collect()
     }
 
-    fn node(&self, node: &Node) -> Result<Node, String> {
+    fn node(&self, node: &Node) -> Node {
         match node {
             Node::File { bytes, mode } if is_text(bytes) => {
-                Ok(Node::File { bytes: self.alone(bytes)?.into(), mode: *mode })
+                Node::File { bytes: self.alone(bytes).into(), mode: *mode }
             }
-            other => Ok(other.clone()),
+            other => other.clone(),
         }
     }
 
     /// A file as it stands before the edit.
-    fn alone(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    fn alone(&self, bytes: &[u8]) -> Vec<u8> {
         let all: Vec<Line<'_>> = lines(bytes, LineModel::Lm3).collect();
         let endings: Vec<Ending> = all.iter().map(|line| self.ending(line)).collect();
-        if self.bytes == Bytes::Mixed && !(endings.contains(&Ending::Lf) && endings.contains(&Ending::CrLf)) {
-            return Err("a file is too short to be mixed".to_owned());
-        }
         self.written(bytes, &all, &endings)
     }
 
@@ -205,6 +206,10 @@ impl Rewriting {
         if undetermined {
             return Err(format!("the endings of {path} after the edit would not be determined"));
         }
+        let both = |ending| old.iter().any(|line| self.ending(line) == ending);
+        if self.bytes == Bytes::Mixed && !(both(Ending::Lf) && both(Ending::CrLf)) {
+            return Err("the file is too short to be mixed".to_owned());
+        }
         let endings: Vec<Ending> = new
             .iter()
             .enumerate()
@@ -219,7 +224,7 @@ impl Rewriting {
                 self.ending(as_before.unwrap_or(line))
             })
             .collect();
-        self.written(after, &new, &endings)
+        Ok(self.written(after, &new, &endings))
     }
 
     fn ending(&self, line: &Line<'_>) -> Ending {
@@ -235,7 +240,7 @@ impl Rewriting {
         }
     }
 
-    fn written(&self, whole: &[u8], all: &[Line<'_>], endings: &[Ending]) -> Result<Vec<u8>, String> {
+    fn written(&self, whole: &[u8], all: &[Line<'_>], endings: &[Ending]) -> Vec<u8> {
         let mut out = Vec::with_capacity(whole.len() + all.len() + BOM.len());
         if self.bytes == Bytes::Bom && !whole.starts_with(BOM) {
             out.extend_from_slice(BOM);
@@ -249,7 +254,7 @@ impl Rewriting {
                 out.extend_from_slice(ending.bytes());
             }
         }
-        Ok(out)
+        out
     }
 }
 

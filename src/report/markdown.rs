@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::markup::{block, cell_code, code, table, text};
 use super::summary::{CellSummary, Summary, name_of, percent_number};
-use super::tags;
+use super::{pairs, tags};
 use super::terminal::gate_words;
 use crate::record::Row;
 use crate::score::class::meaning;
@@ -29,6 +29,7 @@ pub fn render(summary: &Summary<'_>) -> String {
     out.push_str(&together(summary));
     out.push_str(&cells(summary));
     out.push_str(&relaxations(summary));
+    out.push_str(&pairs::render(&summary.pairs));
     out.push_str(&tags::render(summary));
     out.push_str(&classes(summary));
     out.push_str(&unsupported(summary));

@@ -2,6 +2,7 @@
 
 pub mod markdown;
 mod markup;
+pub mod pairs;
 pub mod summary;
 mod tags;
 pub mod terminal;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::pairs::{self, Pairs};
 use crate::record::{CellPlan, Row, RunFile, Status, Totals};
 use crate::score::Verdict;
 use crate::score::relax::Relaxation;
@@ -23,6 +24,8 @@ pub struct Summary<'a> {
     pub together: Vec<Together<'a>>,
     /// By tag: first over all sets, then by cell.
     pub tags: Vec<TagSummary<'a>>,
+    /// Cases against themselves in other bytes, where variants were run.
+    pub pairs: Vec<Pairs<'a>>,
     /// Failed, errored and skipped attempts by class, most frequent first.
     pub classes: Vec<ClassSummary<'a>>,
     /// Failed and errored attempts in order.
@@ -135,6 +138,7 @@ impl<'a> Summary<'a> {
         let allowed = allowance.of(planned);
         let mut cells = Vec::new();
         let mut tags = Vec::new();
+        let mut pairs = Vec::new();
         let mut totals = Totals { planned, ..Totals::default() };
         let mut cut = 0;
         for plan in &run.plan {
@@ -148,6 +152,7 @@ impl<'a> Summary<'a> {
             totals.harm += cell.totals.harm;
             cut += mine.iter().filter(|row| was_cut(row)).count();
             tags.extend(tag_summaries(plan, &mine));
+            pairs.extend(pairs::of_cell(plan, &mine));
             cells.push(cell);
         }
         let mut with_totals = tag_totals(&tags);
@@ -161,6 +166,7 @@ impl<'a> Summary<'a> {
             totals,
             gate,
             tags: with_totals,
+            pairs,
             classes: classes(rows),
             troubles: rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)).collect(),
             unsupported,

@@ -3,6 +3,7 @@
 use tabled::builder::Builder;
 use tabled::settings::{Padding, Style};
 
+use super::pairs;
 use super::summary::{CellSummary, Summary, percent_number};
 use crate::score::class::meaning;
 use crate::text::visible;
@@ -39,6 +40,10 @@ pub fn render(summary: &Summary<'_>) -> String {
         }));
         out.push('\n');
         out.push_str(&table(rows));
+    }
+    if !summary.pairs.is_empty() {
+        out.push('\n');
+        out.push_str(&table(pairs::terminal_rows(&summary.pairs)));
     }
     if !summary.classes.is_empty() {
         let mut rows = vec![["not passed", "count", "meaning", "for example"].map(str::to_owned).to_vec()];

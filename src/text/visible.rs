@@ -81,7 +81,7 @@ fn push_inert(out: &mut String, character: char) {
 }
 
 /// Characters that show nothing, or that change how their neighbours are shown.
-fn is_invisible(character: char) -> bool {
+pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{80}'..='\u{A0}'

@@ -1,10 +1,14 @@
 //! Looking at case sets, proving them, and making new ones.
 
 mod check;
+mod mine;
+mod new;
+mod vary;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 
 use super::{Exit, Failure, output};
@@ -12,6 +16,7 @@ use crate::case::load;
 use crate::case::select::{SelectError, Selected, Selection, select};
 use crate::case::{Case, CaseSet, Node, Split};
 use crate::text::{LineModel, diff, lines, visible};
+use crate::workspace::write;
 
 /// Which cases take part.
 #[derive(Clone, Debug, Default, Args)]
@@ -78,6 +83,12 @@ pub(super) enum CasesCommand {
     List(CaseFlags),
     /// Prove every set: schema, ids, subsets, words of tasks, targets, and the expected bytes through every tool
     Check(check::CheckFlags),
+    /// Derive byte variants of cases (CRLF, BOM, tabs, …), paired with their originals, as a new set
+    Vary(vary::VaryFlags),
+    /// Make a set from the history of a git repository
+    Mine(mine::MineFlags),
+    /// Turn files before and after into a case: shows the change, words the task, proves the case; asks on a terminal
+    New(new::NewFlags),
     /// Show cases whole: task, files with every byte visible, and the change
     Show {
         /// Ids or globs
@@ -92,11 +103,27 @@ pub(super) fn main(command: CasesCommand) -> Result<Exit, Failure> {
     match command {
         CasesCommand::List(flags) => list(&flags),
         CasesCommand::Check(flags) => check::main(&flags),
+        CasesCommand::Vary(flags) => vary::main(&flags),
+        CasesCommand::New(flags) => new::main(&flags),
+        CasesCommand::Mine(flags) => mine::main(&flags),
         CasesCommand::Show { ids, mut flags } => {
             flags.case = ids;
             show(&flags)
         }
     }
+}
+
+/// A new set goes to its file, or to stdout. What is there is not lost unless it is meant to be.
+fn keep(out: Option<&Path>, force: bool, text: &str) -> Result<(), Failure> {
+    let Some(path) = out else {
+        return output::data(text);
+    };
+    if path.exists() && !force {
+        let error = anyhow!("{} is there already; name another file, or replace it with --force", path.display());
+        return Err(Failure::usage(error));
+    }
+    let written = write::output(path, text.as_bytes());
+    written.map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display())))
 }
 
 fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
