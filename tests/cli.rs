@@ -23,12 +23,20 @@ fn the_stand_ins_prove_the_scorer_on_the_shipped_cases() {
             .expect("ran");
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         let rows = place.rows(name);
-        assert!(rows.len() >= 240, "{} rows", rows.len());
+        assert!(rows.len() >= 1_100, "{} rows", rows.len());
         for row in &rows {
-            assert_eq!(row["verdict"], if all { "pass" } else { "fail" }, "{name}: {row}");
+            // Where leaving the files as they are is right, whoever changes nothing is right.
+            let (verdict, class) = (&row["verdict"], &row["class"]);
+            match all {
+                true => assert!(verdict == "pass" || class == "skipped.unsupported", "{name}: {row}"),
+                false => assert!(verdict == "fail" || class == "pass.untouched", "{name}: {row}"),
+            }
         }
+        let untouched = rows.iter().filter(|row| row["class"] == "pass.untouched").count();
+        assert!((30..120).contains(&untouched), "{name}: {untouched}");
         if name == "noop" {
-            assert!(rows.iter().all(|row| row["harm"] == false && row["class"] == "fail.no_call"));
+            let fails = rows.iter().filter(|row| row["verdict"] == "fail");
+            assert!(fails.clone().all(|row| row["harm"] == false && row["class"] == "fail.no_call"));
         }
         let run: Value = serde_json::from_str(&place.read(&format!("{name}/run.json"))).expect("JSON");
         let totals = &run["totals"];

@@ -195,9 +195,10 @@ impl Sides<'_> {
     }
 
     fn target(&self, place: &Hunk, way: Way) -> Option<Target> {
-        let joined = |lines: &[Line<'_>], range: Range<usize>| {
-            lines[range].iter().map(text_of).collect::<Vec<_>>().join("\n")
-        };
+        // Spelled with the file's own line break, which every tool takes as it is.
+        let newline = if self.old.iter().any(|line| line.ending == Ending::CrLf) { "\r\n" } else { "\n" };
+        let joined =
+            |lines: &[Line<'_>], range: Range<usize>| lines[range].iter().map(text_of).collect::<Vec<_>>().join(newline);
         let (old, new) = (joined(self.old, place.old.clone()), joined(self.new, place.new.clone()));
         let target = |line: Option<usize>, find: Option<String>, content: String| {
             Some(Target { path: self.path.to_owned(), line, find, content })
@@ -209,16 +210,16 @@ impl Sides<'_> {
                 target(number, Some(old.trim().to_owned()), new)
             }
             (Shape::LineReplaced | Shape::LinesReplaced, _) => target(None, Some(old), new),
-            (Shape::LinesDeleted, _) => target(None, Some(format!("{old}\n")), String::new()),
+            (Shape::LinesDeleted, _) => target(None, Some(format!("{old}{newline}")), String::new()),
             (Shape::LinesInserted, _) => match place.old.start.checked_sub(1) {
                 Some(above) => {
                     let anchor = text_of(&self.old[above]).to_owned();
-                    let content = format!("{anchor}\n{new}");
+                    let content = format!("{anchor}{newline}{new}");
                     target(None, Some(anchor), content)
                 }
                 None => {
                     let anchor = self.old.first().map(text_of)?.to_owned();
-                    let content = format!("{new}\n{anchor}");
+                    let content = format!("{new}{newline}{anchor}");
                     target(None, Some(anchor), content)
                 }
             },
@@ -292,7 +293,10 @@ mod tests {
         assert!(task("a\nb\n", "n\na\nb\n").contains("at the very beginning, before the line `a`, this line"));
         assert!(task("a\n b\n", "a\n  b\n").contains("replace this line:\n\n```\n b\n```\n\nby this line"));
         let two = task("a\nb\nc\nd\ne\n", "A\nb\nc\nd\n");
-        assert_eq!(two, "In a.txt, change the line `a` to `A`. Delete the whole line `e` together with its line break.");
+        assert_eq!(
+            two,
+            "In a.txt, change the line `a` to `A`. Delete the whole line `e` together with its line break."
+        );
     }
 
     #[test]

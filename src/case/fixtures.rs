@@ -53,4 +53,3 @@ pub(super) fn read_regular(file: &Path) -> io::Result<Vec<u8>> {
     }
     fs::read(file)
 }
-

@@ -51,8 +51,7 @@ pub fn survey(path: &Path) -> Result<Survey, CaseError> {
     if files.is_empty() {
         return Err(missing("no case set here: there is no .json file under this directory".to_owned()));
     }
-    let inside = directory.join("fixtures");
-    let fixtures = Fixtures::new(if inside.is_dir() { inside } else { directory.join("..").join("fixtures") });
+    let fixtures = Fixtures::new(fixtures_of(&directory));
     let (mut sets, mut faults): (Vec<CaseSet>, Vec<CaseError>) = (Vec::new(), Vec::new());
     for file in files {
         let at = |message: String| CaseError { file: file.clone(), position: None, message };
@@ -75,6 +74,17 @@ pub fn survey(path: &Path) -> Result<Survey, CaseError> {
         sets.push(set);
     }
     Ok(Survey { sets, faults, fixtures })
+}
+
+/// `fixtures` inside the directory, else beside it; beside what it links to, if it is a link.
+fn fixtures_of(directory: &Path) -> PathBuf {
+    let beside = directory.file_name().map(|_| directory.with_file_name("fixtures"));
+    let inside = directory.join("fixtures");
+    match beside {
+        _ if inside.is_dir() => inside,
+        Some(beside) if beside.is_dir() => beside,
+        _ => directory.join("..").join("fixtures"),
+    }
 }
 
 fn set_files(directory: &Path) -> Result<Vec<PathBuf>, CaseError> {
@@ -117,9 +127,7 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> (Option<CaseSet>
         Ok(set) => set,
         Err(error) => return (None, vec![error]),
     };
-    let head = |key: &str, message: String| {
-        source.error(offset_of(text, &[Step::Key(key)]).unwrap_or(0), message)
-    };
+    let head = |key: &str, message: String| source.error(offset_of(text, &[Step::Key(key)]).unwrap_or(0), message);
     let mut faults = Vec::new();
     if set.schema != SCHEMA {
         let message = format!("schema {} is not known here; this version reads schema {SCHEMA}", set.schema);
@@ -222,7 +230,7 @@ impl Source<'_> {
             };
             let text = inner.to_string();
             let text = text.split(" at line ").next().unwrap_or(&text);
-            let place = if path == "." { prefix.trim_end_matches('.').to_owned() } else { format!("{prefix}{path}") };
+            let place = if path == "." || path == "?" { prefix.trim_end_matches('.').to_owned() } else { format!("{prefix}{path}") };
             let message = if place.is_empty() { text.to_owned() } else { format!("{place}: {text}") };
             CaseError { file: self.file.to_owned(), position: Some(position), message }
         })?;
@@ -314,7 +322,7 @@ mod tests {
         let subset = with_case(GOOD).replace("\"subsets\": {}", "\"subsets\": {\"release\": [\"b\"]}");
         assert_eq!(
             load_text(&subset).unwrap_err(),
-            "set.json:2:14: subset `release` names `b`, and the set has no such case"
+            "set.json:2:26: subset `release` names `b`, and the set has no such case"
         );
         let (_, latin) = parse(Path::new("set.json"), b"{\n \"set\": \"\xE9\"}", &Fixtures::new("."));
         let latin = &latin[0];

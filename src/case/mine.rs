@@ -209,7 +209,7 @@ impl Miner {
         let name = change.path.rsplit('/').next().unwrap_or(&change.path);
         let slug: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-        let slug = slug.trim_matches('-');
+        let slug = slug.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
         let short: String = change.commit.chars().take(8).collect();
         let id = format!("{slug}-{short}-{}", place.old.start + 1);
         if self.ids.contains(&id) {
@@ -240,11 +240,14 @@ fn spliced(old: &[Line<'_>], new: &[Line<'_>], place: &Hunk) -> Vec<u8> {
 /// Files that nobody edits by hand.
 fn is_generated(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    let directories = ["vendor", "node_modules", "third_party", "dist", "build", "target", "__snapshots__", "generated"];
+    let directories =
+        ["vendor", "node_modules", "third_party", "dist", "build", "target", "__snapshots__", "generated"];
     let names = ["package-lock.json", "yarn.lock", "pnpm-lock.yaml", "go.sum", "authors", "contributors"];
     path.split('/').any(|part| directories.contains(&part))
         || names.contains(&name.as_str())
-        || [".lock", ".min.js", ".min.css", ".map", ".snap", ".svg", ".pem", ".key"].iter().any(|end| name.ends_with(end))
+        || [".lock", ".min.js", ".min.css", ".map", ".snap", ".svg", ".pem", ".key"]
+            .iter()
+            .any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]
@@ -264,7 +267,11 @@ mod tests {
     fn one_place_of_a_change_becomes_a_case_that_is_right_in_itself() {
         let mut miner = miner();
         let before = "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta\n";
-        miner.take(&change("a/x.txt"), before.as_bytes(), before.replace("beta", "BETA").replace("zeta\n", "").as_bytes());
+        miner.take(
+            &change("a/x.txt"),
+            before.as_bytes(),
+            before.replace("beta", "BETA").replace("zeta\n", "").as_bytes(),
+        );
         let [case] = miner.cases() else { panic!("{:?}", miner.left_out) };
         assert!(case.id.starts_with("x-txt-01234567-"), "{}", case.id);
         assert_eq!(task::faults(case), Vec::<String>::new());
@@ -276,7 +283,8 @@ mod tests {
     #[test]
     fn what_is_not_fit_is_left_out_and_told() {
         let mut miner = miner();
-        let mut take = |path: &str, before: &str, after: &str| miner.take(&change(path), before.as_bytes(), after.as_bytes());
+        let mut take =
+            |path: &str, before: &str, after: &str| miner.take(&change(path), before.as_bytes(), after.as_bytes());
         take("a", "x\nx\n", "x\ny\n");
         take("b", "one\ntwo\n", "one\nthree\n");
         take("c", "one\ntwo\nfour\n", "one\nthree\nfour\n");

@@ -51,7 +51,7 @@ mod tests {
         let text = "{\n  \"a\": [1, {\"\\u00e9\": 2}]\n}";
         let at = |steps: &[Step<'_>]| position_of(text, offset_of(text, steps).unwrap());
         assert_eq!(at(&[]), (1, 1));
-        assert_eq!(at(&[Step::Key("a"), Step::Index(1), Step::Key("é")]), (2, 22));
+        assert_eq!(at(&[Step::Key("a"), Step::Index(1), Step::Key("é")]), (2, 23));
         assert_eq!(at(&[Step::Key("a"), Step::Index(7)]), (2, 8));
         assert_eq!(offset_of("{", &[]), None);
     }

@@ -68,8 +68,18 @@ impl Secrets {
 }
 
 /// Licences under which a text may be copied with its notice and little else.
-pub const PERMISSIVE: [&str; 10] = [
-    "MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense", "CC0-1.0", "Zlib", "0BSD", "BSL-1.0",
+pub const PERMISSIVE: [&str; 11] = [
+    "MIT",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Unlicense",
+    "CC0-1.0",
+    "Zlib",
+    "0BSD",
+    "BSL-1.0",
+    "PSF-2.0",
 ];
 
 /// Whether an SPDX expression leaves the choice of an accepted licence.
@@ -78,16 +88,28 @@ pub fn accepts(accepted: &[String], expression: &str) -> bool {
     expression.split(" OR ").any(|part| part.split(" AND ").all(|id| one(id.split(" WITH ").next().unwrap_or(id))))
 }
 
+/// What several licence files say together: both of MIT and Apache-2.0 leave the choice, as is the custom; of others each
+/// may cover a part.
+pub fn together(ids: &[&str]) -> String {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.join(if ids == ["Apache-2.0", "MIT"] { " OR " } else { " AND " })
+}
+
 /// The SPDX identifier of a licence by the phrases of its text.
 pub fn license_of(text: &str) -> Option<&'static str> {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let has = |phrase: &str| flat.contains(phrase);
+    // Other licences speak of these, and these are known by their titles.
+    let title: String = flat.chars().take(300).collect();
     let gnu = |name: &'static str, two: &'static str, three: &'static str| {
-        has(name).then_some(if has("version 3") { three } else { two })
+        title.contains(name).then_some(if title.contains("version 3") { three } else { two })
     };
     gnu("gnu affero general public license", "AGPL-3.0", "AGPL-3.0")
         .or_else(|| gnu("gnu lesser general public license", "LGPL-2.1", "LGPL-3.0"))
         .or_else(|| gnu("gnu general public license", "GPL-2.0", "GPL-3.0"))
+        .or_else(|| has("psf license agreement").then_some("PSF-2.0"))
         .or_else(|| has("mozilla public license").then_some("MPL-2.0"))
         .or_else(|| (has("apache license") && has("version 2.0")).then_some("Apache-2.0"))
         .or_else(|| has("permission is hereby granted, free of charge").then_some("MIT"))
@@ -126,7 +148,12 @@ mod tests {
         for text in &made_up {
             assert!(secrets.found(text.as_bytes()), "{text}");
         }
-        for text in ["let password = prompt();", "mail to a@example.com", "// SPDX-License-Identifier: Apache-2.0 OR MIT", "fn a() {}"] {
+        for text in [
+            "let password = prompt();",
+            "mail to a@example.com",
+            "// SPDX-License-Identifier: Apache-2.0 OR MIT",
+            "fn a() {}",
+        ] {
             assert!(!secrets.found(text.as_bytes()), "{text}");
         }
     }
@@ -137,6 +164,13 @@ mod tests {
         assert_eq!(license_of(include_str!("../../LICENSE-APACHE")), Some("Apache-2.0"));
         assert_eq!(license_of("GNU GENERAL PUBLIC LICENSE\n Version 3, 29 June 2007"), Some("GPL-3.0"));
         assert_eq!(license_of("All rights reserved."), None);
+        let python = format!(
+            "A. HISTORY {} PSF LICENSE AGREEMENT, compatible with the GNU General Public License",
+            "x ".repeat(200)
+        );
+        assert_eq!(license_of(&python), Some("PSF-2.0"));
+        assert_eq!(together(&["MIT", "Apache-2.0"]), "Apache-2.0 OR MIT");
+        assert_eq!(together(&["MIT", "GPL-2.0"]), "GPL-2.0 AND MIT");
         let accepted = ["MIT".to_owned(), "Apache-2.0".to_owned()];
         assert!(accepts(&accepted, "GPL-2.0 OR mit") && accepts(&accepted, "MIT AND Apache-2.0"));
         assert!(!accepts(&accepted, "MIT AND GPL-2.0") && !accepts(&accepted, "GPL-3.0"));

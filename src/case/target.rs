@@ -59,7 +59,9 @@ impl Target {
             let mut places = all.iter().filter(|each| same(each));
             let first = places.next();
             if places.next().is_some() {
-                return Err("the file has changed since it was read, and the line stands in it more than once".to_owned());
+                return Err(
+                    "the file has changed since it was read, and the line stands in it more than once".to_owned()
+                );
             }
             first
         };

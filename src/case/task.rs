@@ -117,8 +117,27 @@ fn of_lines(words: &str) -> bool {
 }
 
 const NUMBERS: [&str; 21] = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
 ];
 
 /// Whether a task says that a text stands `count` times.
@@ -127,7 +146,19 @@ fn says(task: &str, count: usize) -> bool {
     let number = count.to_string();
     let words = NUMBERS.get(count).into_iter().chain(pair);
     let any = ["every", "all", "each", "same", "other", "similar"];
-    words.chain(&any).any(|word| has_word(task, word)) || has_word(task, &number)
+    words.chain(&any).any(|word| has_word(task, word)) || has_number(task, &number)
+}
+
+/// A number of its own, no part of a larger one, a version or a fraction.
+fn has_number(text: &str, number: &str) -> bool {
+    text.match_indices(number).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + number.len()..].chars();
+        let (next, over) = (after.next(), after.next());
+        let ends = next.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+            && !(matches!(next, Some('.' | ',')) && over.is_some_and(|c| c.is_ascii_digit()));
+        ends && before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '-'))
+    })
 }
 
 fn has_word(text: &str, word: &str) -> bool {

@@ -100,11 +100,8 @@ pub fn vary(case: &Case, bytes: Bytes) -> Result<Case, String> {
             varied.seen.insert(path.clone(), rewriting.alone(content).into());
         }
     }
-    varied.then = case
-        .then
-        .iter()
-        .map(|rewrite| Rewrite { files: rewriting.nodes(&rewrite.files), ..rewrite.clone() })
-        .collect();
+    varied.then =
+        case.then.iter().map(|rewrite| Rewrite { files: rewriting.nodes(&rewrite.files), ..rewrite.clone() }).collect();
     for changes in &mut varied.accepted {
         for (path, node) in changes {
             let Some(Node::File { bytes: after, .. }) = node else {
@@ -176,9 +173,7 @@ impl Rewriting {
 
     fn node(&self, node: &Node) -> Node {
         match node {
-            Node::File { bytes, mode } if is_text(bytes) => {
-                Node::File { bytes: self.alone(bytes).into(), mode: *mode }
-            }
+            Node::File { bytes, mode } if is_text(bytes) => Node::File { bytes: self.alone(bytes).into(), mode: *mode },
             other => other.clone(),
         }
     }
@@ -345,7 +340,10 @@ mod tests {
     #[test]
     fn both_sides_are_written_the_same_way() {
         let of = |bytes| both("a:\n    x = 1\n\nb\n", "a:\n    x = 2\n\nb\n", bytes);
-        assert_eq!(of(Bytes::Crlf).unwrap(), ("a:\r\n    x = 1\r\n\r\nb\r\n".into(), "a:\r\n    x = 2\r\n\r\nb\r\n".into()));
+        assert_eq!(
+            of(Bytes::Crlf).unwrap(),
+            ("a:\r\n    x = 1\r\n\r\nb\r\n".into(), "a:\r\n    x = 2\r\n\r\nb\r\n".into())
+        );
         assert_eq!(of(Bytes::Cr).unwrap().1, "a:\r    x = 2\r\rb\r");
         assert_eq!(of(Bytes::Bom).unwrap().1, "\u{FEFF}a:\n    x = 2\n\nb\n");
         assert_eq!(of(Bytes::NoFinalNewline).unwrap(), ("a:\n    x = 1\n\nb".into(), "a:\n    x = 2\n\nb".into()));

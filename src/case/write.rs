@@ -56,7 +56,8 @@ pub fn entry(case: &Case) -> Value {
     }
     if !case.then.is_empty() {
         let then = case.then.iter().map(|rewrite| {
-            let files: Map<String, Value> = rewrite.files.iter().map(|(path, each)| (path.clone(), node(each))).collect();
+            let files: Map<String, Value> =
+                rewrite.files.iter().map(|(path, each)| (path.clone(), node(each))).collect();
             json!({ "after": rewrite.after.name(), "nth": rewrite.nth, "files": files })
         });
         out.insert("then".into(), then.collect());

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::markup::{block, cell_code, code, table, text};
 use super::summary::{CellSummary, Summary, name_of, percent_number};
-use super::{pairs, tags};
 use super::terminal::gate_words;
+use super::{pairs, tags};
 use crate::record::Row;
 use crate::score::class::meaning;
 use crate::score::relax::Relaxation;

@@ -37,7 +37,13 @@ impl Pairs<'_> {
     /// The cost in per cent of the pairs.
     fn cost_words(&self) -> String {
         let cost = self.cost();
-        let sign = if cost < 0.0 { "+" } else if cost > 0.0 { "−" } else { "" };
+        let sign = if cost < 0.0 {
+            "+"
+        } else if cost > 0.0 {
+            "−"
+        } else {
+            ""
+        };
         format!("{sign}{} %", percent_number(cost.abs()))
     }
 

@@ -28,7 +28,8 @@ pub fn prove(sets: &[CaseSet]) -> io::Result<Vec<Row>> {
     let mut rows: Vec<(usize, Row)> = Vec::new();
     thread::scope(|scope| {
         let workspaces = &workspaces;
-        let work: Vec<_> = (0..parts).map(|part| scope.spawn(move || prove_part(sets, workspaces, part, parts))).collect();
+        let work: Vec<_> =
+            (0..parts).map(|part| scope.spawn(move || prove_part(sets, workspaces, part, parts))).collect();
         for part in work {
             let done = part.join().unwrap_or_else(|_| Err(io::Error::other("a proof ended in a panic")))?;
             rows.extend(done);
@@ -40,12 +41,7 @@ pub fn prove(sets: &[CaseSet]) -> io::Result<Vec<Row>> {
 }
 
 /// Every `parts`-th attempt, from the `part`-th on.
-fn prove_part(
-    sets: &[CaseSet],
-    workspaces: &Workspaces,
-    part: usize,
-    parts: usize,
-) -> io::Result<Vec<(usize, Row)>> {
+fn prove_part(sets: &[CaseSet], workspaces: &Workspaces, part: usize, parts: usize) -> io::Result<Vec<(usize, Row)>> {
     let selected: Vec<Selected<'_>> = select(sets, &Selection::default()).map_err(io::Error::other)?;
     let models = [PlannedModel { model: Box::new(Builtin::Oracle), settings: serde_json::Value::Null }];
     let (tools, settings) = (tool::all(), RunSettings::default());

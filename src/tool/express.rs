@@ -45,11 +45,7 @@ fn by_byte<'a>(before: &'a [u8], after: &'a [u8]) -> impl Iterator<Item = (Vec<u
     })
 }
 
-fn by_line<'a>(
-    before: &'a [u8],
-    after: &'a [u8],
-    model: LineModel,
-) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
+fn by_line<'a>(before: &'a [u8], after: &'a [u8], model: LineModel) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
     let (old, new): (Vec<Line<'_>>, Vec<Line<'_>>) = (lines(before, model).collect(), lines(after, model).collect());
     let (head, tail) = common_ends(&old, &new);
     let steps = [0, 1, 2, 3, 4, 8, 16, 64, usize::MAX];

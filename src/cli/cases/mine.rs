@@ -11,7 +11,7 @@ use crate::case::describe::Shape;
 use crate::case::history::{HistoryError, Repository};
 use crate::case::load::{NAME_RULE, is_name};
 use crate::case::mine::{Miner, Wish};
-use crate::case::secrets::{PERMISSIVE, accepts, license_of};
+use crate::case::secrets::{PERMISSIVE, accepts, license_of, together};
 use crate::case::{Case, CaseSet, write};
 use crate::cli::{Exit, Failure, output};
 use crate::run::prove::prove;
@@ -72,7 +72,9 @@ fn parse_shape(name: &str) -> Result<Shape, String> {
 
 pub(super) fn main(flags: &MineFlags) -> Result<Exit, Failure> {
     if flags.min_lines > flags.max_lines || flags.count == 0 {
-        return Err(Failure::usage(anyhow!("--min-lines is over --max-lines, or --count is 0: there would be no case")));
+        return Err(Failure::usage(anyhow!(
+            "--min-lines is over --max-lines, or --count is 0: there would be no case"
+        )));
     }
     let repository = Repository::open(&flags.repository).map_err(Failure::usage)?;
     let accepted: Vec<String> =
@@ -102,7 +104,8 @@ pub(super) fn main(flags: &MineFlags) -> Result<Exit, Failure> {
         output::message(&format!("left out: {unproven} (no tool reaches the expected bytes)"));
     }
     if cases.is_empty() {
-        let error = anyhow!("none of {seen} changed files gives a case of that kind; widen --shape, --ext or --max-lines");
+        let error =
+            anyhow!("none of {seen} changed files gives a case of that kind; widen --shape, --ext or --max-lines");
         return Err(Failure::new(Exit::NothingMatched, error));
     }
     let about = format!("Changes from the history of {} ({license}), seed {}.", repository.name(), flags.seed);
@@ -144,30 +147,28 @@ fn license(repository: &Repository, accepted: &[String]) -> Result<String, Failu
         return Ok(UNLICENSED.to_owned());
     }
     let known: Vec<&str> = files.iter().filter_map(|(_, text)| license_of(text)).collect();
-    let expression = known.join(" OR ");
-    if !known.is_empty() && accepts(accepted, &expression) {
+    let expression = together(&known);
+    if !known.is_empty() && known.len() == files.len() && accepts(accepted, &expression) {
         return Ok(expression);
     }
-    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    Err(Failure::usage(match (files.is_empty(), known.is_empty()) {
+    let unknown = files.iter().filter(|(_, text)| license_of(text).is_none());
+    let names: Vec<&str> = unknown.map(|(name, _)| name.as_str()).collect();
+    Err(Failure::usage(match (files.is_empty(), known.len() < files.len()) {
         (true, _) => anyhow!(
             "no licence file at the top of the repository says that its text may be copied; if it is your own, say \
              --accept-license {UNLICENSED}"
         ),
-        (_, true) => anyhow!("the licence in {} is not known here; accept nothing you have not read", names.join(", ")),
+        (_, true) => {
+            anyhow!("the licence in {} is not known here, so nothing is taken from the repository", names.join(", "))
+        }
         _ => anyhow!("the licence is {expression}; if that suits you, say --accept-license {}", known.join(",")),
     }))
 }
 
 /// The cases whose bytes every tool that can express them reaches, and how many are not.
 fn proven(name: &str, cases: Vec<Case>) -> Result<(Vec<Case>, usize), Failure> {
-    let set = CaseSet {
-        name: name.to_owned(),
-        about: String::new(),
-        file: PathBuf::new(),
-        subsets: BTreeMap::new(),
-        cases,
-    };
+    let set =
+        CaseSet { name: name.to_owned(), about: String::new(), file: PathBuf::new(), subsets: BTreeMap::new(), cases };
     let sets = [set];
     let rows = match sets[0].cases.is_empty() {
         true => Vec::new(),

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use super::{Exit, Failure, output};
 use crate::case::load;
 use crate::case::select::{SelectError, Selected, Selection, select};
-use crate::case::{Case, CaseSet, Node, Split};
+use crate::case::{Case, CaseSet, Node, Source, Split};
 use crate::text::{LineModel, diff, lines, visible};
 use crate::workspace::write;
 
@@ -122,8 +123,9 @@ fn keep(out: Option<&Path>, force: bool, text: &str) -> Result<(), Failure> {
         let error = anyhow!("{} is there already; name another file, or replace it with --force", path.display());
         return Err(Failure::usage(error));
     }
-    let written = write::output(path, text.as_bytes());
-    written.map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display())))
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let made = parent.map_or(Ok(()), std::fs::create_dir_all);
+    made.and_then(|()| write::output(path, text.as_bytes())).map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display())))
 }
 
 fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
@@ -135,6 +137,7 @@ fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
         && selection.cases.is_empty()
         && selection.tags.is_empty()
         && selection.exclude.is_empty()
+        && selection.split.is_none()
         && selection.limit.is_none());
     let text = if by_case { case_table(&selected) } else { set_tables(&selected) };
     output::data(&visible::inert(&text))?;
@@ -142,13 +145,15 @@ fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
 }
 
 fn set_tables(selected: &[Selected<'_>]) -> String {
-    let mut rows = vec![["set", "cases", "subsets", "formats", "digest", "about"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["set", "cases", "held out", "subsets", "formats", "digest", "about"].map(str::to_owned).to_vec()];
     for chosen in selected {
         let subsets: Vec<String> =
             chosen.set.subsets.iter().map(|(name, ids)| format!("{name} {}", ids.len())).collect();
         rows.push(vec![
             chosen.set.name.clone(),
             chosen.cases.len().to_string(),
+            chosen.cases.iter().filter(|case| case.split() == Split::HeldOut).count().to_string(),
             subsets.join(", "),
             formats(&chosen.cases).to_string(),
             chosen.digest()[..12].to_owned(),
@@ -209,8 +214,21 @@ fn show(flags: &CaseFlags) -> Result<Exit, Failure> {
 }
 
 fn case_page(set: &CaseSet, case: &Case) -> String {
-    let mut text =
-        format!("{} / {}\ntags: {}\ntask: {}\n", set.name, case.id, case.tags.join(", "), visible::inert(&case.task));
+    let mut text = format!(
+        "{} / {} ({})\ntags: {}\ntask: {}\n",
+        set.name,
+        case.id,
+        case.split().name(),
+        case.tags.join(", "),
+        visible::inert(&case.task)
+    );
+    if let Some(variant) = &case.variant {
+        text.push_str(&format!("variant of {}: {}\n", variant.of, variant.bytes.meaning()));
+    }
+    if let Some(source) = &case.source {
+        let Source { repository, commit, path, license } = source;
+        text.push_str(&format!("from {repository}, commit {commit}, {path} ({license})\n"));
+    }
     for (path, bytes) in &case.seen {
         text.push_str(&format!("\nseen earlier: {path}\n{}", numbered(bytes)));
     }
@@ -221,6 +239,11 @@ fn case_page(set: &CaseSet, case: &Case) -> String {
             }
             Node::Symlink { target } => text.push_str(&format!("\nlink: {path} -> {target}\n")),
             Node::Directory | Node::Other => {}
+        }
+    }
+    for (path, node) in case.outside.iter() {
+        if let Node::File { bytes, .. } = node {
+            text.push_str(&format!("\nbeside the workspace: {path}\n{}", numbered(bytes)));
         }
     }
     for rewrite in &case.then {
@@ -249,6 +272,13 @@ fn case_page(set: &CaseSet, case: &Case) -> String {
             };
             text.push_str(&format!("\n{name}: {path}\n{change}\n"));
         }
+    }
+    if let Some(target) = &case.target {
+        let line = target.line.map(|line| format!(", line {line}")).unwrap_or_default();
+        let find =
+            target.find.as_ref().map(|find| format!(", find {}", Value::from(find.as_str()))).unwrap_or_default();
+        let content = Value::from(target.content.as_str());
+        text.push_str(&format!("\ntarget: {}{line}{find}, content {content}\n", target.path));
     }
     text.push('\n');
     text

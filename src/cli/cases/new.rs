@@ -134,7 +134,9 @@ fn draft(flags: &NewFlags, before: &Tree, after: &Tree, changed: &[String]) -> C
     }
     let changes = changed
         .iter()
-        .filter(|path| !matches!((before.get(path), after.get(path)), (Some(Node::Directory), _) | (_, Some(Node::Directory))))
+        .filter(|path| {
+            !matches!((before.get(path), after.get(path)), (Some(Node::Directory), _) | (_, Some(Node::Directory)))
+        })
         .map(|path| (path.clone(), after.get(path).cloned()))
         .collect();
     let mut accepted = vec![changes];
@@ -202,7 +204,8 @@ fn question(what: &str, offered: &str, answers: &mut impl BufRead, out: &mut imp
     let _ = write!(out, "{what}{shown}: ");
     let _ = out.flush();
     let mut line = String::new();
-    let read = answers.read_line(&mut line).map_err(|error| Failure::usage(anyhow!("cannot read an answer: {error}")))?;
+    let read =
+        answers.read_line(&mut line).map_err(|error| Failure::usage(anyhow!("cannot read an answer: {error}")))?;
     if read == 0 {
         return Err(Failure::usage(anyhow!("the answers ended before the case was whole; nothing was written")));
     }
@@ -256,7 +259,11 @@ fn add(file: &Path, case: &Case, subset: Option<&str>) -> Result<(), Failure> {
     };
     let taken = |entry: &Value| entry["id"] == json!(case.id);
     if set["cases"].as_array().is_some_and(|cases| cases.iter().any(taken)) {
-        return Err(Failure::usage(anyhow!("{} has a case `{}` already; choose another --id", file.display(), case.id)));
+        return Err(Failure::usage(anyhow!(
+            "{} has a case `{}` already; choose another --id",
+            file.display(),
+            case.id
+        )));
     }
     if let Some(cases) = set["cases"].as_array_mut() {
         cases.push(write::entry(case));

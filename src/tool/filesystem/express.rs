@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(actions(&one(b""), &one(b"a")), ["write"]);
         assert_eq!(actions(&one(b"a"), &one(b"")), ["edit"]);
         assert_eq!(actions(&one(b"a\0"), &one(b"b\0")), ["write"]);
-        assert!(express(&one(b"a\xE9\n"), &one(b"b\xE9\n")).is_err());
+        assert!(express(&one(b"a\xE9\n"), &one(b"a\xE8\n")).is_err());
         assert_eq!(
             actions(&tree(&[("d/a", b""), ("d/b", b""), ("e", b"")]), &tree(&[("n/x", b"x")])),
             ["delete", "delete", "mkdir", "write"]
