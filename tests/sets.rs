@@ -110,7 +110,11 @@ fn each_kind_of_fault_is_told_with_file_and_line() {
         "doing nothing would pass",
     );
     fault(&case("expect", json!({ "gone.txt": null })), "\"gone.txt\"", "there is no such file");
-    fault(&|set| set["cases"][1]["files"]["b.txt"] = json!({ "fixture": "s/none.txt" }), "s/none.txt", "No such file");
+    fault(
+        &|set| set["cases"][1]["files"]["b.txt"] = json!({ "fixture": "s/none.txt" }),
+        "{\n          \"fixture\"",
+        "No such file",
+    );
     fault(&case("split", json!("held-out")), "\"split\"", "by the hash of its id this case is public");
     fault(&case("task", json!("Change something.")), "\"task\"", "names none of the files");
     fault(

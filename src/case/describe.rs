@@ -197,8 +197,9 @@ impl Sides<'_> {
     fn target(&self, place: &Hunk, way: Way) -> Option<Target> {
         // Spelled with the file's own line break, which every tool takes as it is.
         let newline = if self.old.iter().any(|line| line.ending == Ending::CrLf) { "\r\n" } else { "\n" };
-        let joined =
-            |lines: &[Line<'_>], range: Range<usize>| lines[range].iter().map(text_of).collect::<Vec<_>>().join(newline);
+        let joined = |lines: &[Line<'_>], range: Range<usize>| {
+            lines[range].iter().map(text_of).collect::<Vec<_>>().join(newline)
+        };
         let (old, new) = (joined(self.old, place.old.clone()), joined(self.new, place.new.clone()));
         let target = |line: Option<usize>, find: Option<String>, content: String| {
             Some(Target { path: self.path.to_owned(), line, find, content })

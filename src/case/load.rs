@@ -230,7 +230,11 @@ impl Source<'_> {
             };
             let text = inner.to_string();
             let text = text.split(" at line ").next().unwrap_or(&text);
-            let place = if path == "." || path == "?" { prefix.trim_end_matches('.').to_owned() } else { format!("{prefix}{path}") };
+            let place = if path == "." || path == "?" {
+                prefix.trim_end_matches('.').to_owned()
+            } else {
+                format!("{prefix}{path}")
+            };
             let message = if place.is_empty() { text.to_owned() } else { format!("{place}: {text}") };
             CaseError { file: self.file.to_owned(), position: Some(position), message }
         })?;

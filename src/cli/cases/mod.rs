@@ -125,7 +125,8 @@ fn keep(out: Option<&Path>, force: bool, text: &str) -> Result<(), Failure> {
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let made = parent.map_or(Ok(()), std::fs::create_dir_all);
-    made.and_then(|()| write::output(path, text.as_bytes())).map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display())))
+    made.and_then(|()| write::output(path, text.as_bytes()))
+        .map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display())))
 }
 
 fn list(flags: &CaseFlags) -> Result<Exit, Failure> {
