@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Records the release subsets with the real local models, and renews the floors and reports that come with them.
-# Takes about a quarter of an hour a tool on two idle cores; needs network only to install the models.
+# Records cases with the real local models, and renews the floors and reports that come with them. Half a minute a case of the
+# larger model on two idle cores (an hour a tool for the release subsets); needs network only to install the models.
 #
-#   scripts/record.sh [NAME...]     names: 1.5b-directed 1.5b-plain 0.5b-directed (default: all three)
+#   scripts/record.sh [NAME...]     names: 1.5b-directed 1.5b-plain 0.5b-directed 1.5b-variants (default: all)
+#
+#   1.5b-directed     every tool on every release subset; this recording is shipped as the default run
+#   1.5b-plain, 0.5b-directed    edit_file on the core subsets, which are smaller
+#   1.5b-variants     edit_file on the set of byte variants: what bytes cost
 #
 # Environment: EDITGATE (the binary; default target/release/editgate), LOCAL_MODEL_DIR (default local-model), and the
 # settings of scripts/local-model.sh.
@@ -12,15 +16,15 @@ cd "$(dirname "$0")/.."
 editgate=${EDITGATE:-target/release/editgate}
 folder=${LOCAL_MODEL_DIR:-local-model}
 [ -x "$editgate" ] || { echo "record: no $editgate; build it with cargo build --release" >&2; exit 2; }
-[ $# -gt 0 ] || set -- 1.5b-directed 1.5b-plain 0.5b-directed
+[ $# -gt 0 ] || set -- 1.5b-directed 1.5b-plain 0.5b-directed 1.5b-variants
 
 for name in "$@"; do
     size=${name%%-*} prompt=${name#*-}
-    tools=(--tool edit_file)
+    what=(--tool edit_file)
     case $name in
-    # the shipped one: every tool
-    1.5b-directed) tools+=(--tool EditFile --tool filesystem_write) ;;
-    1.5b-plain | 0.5b-directed) ;;
+    1.5b-directed) what+=(--tool EditFile --tool filesystem_write --subset release) ;;
+    1.5b-plain | 0.5b-directed) what+=(--subset core) ;;
+    1.5b-variants) what+=(--set variants) prompt=directed ;;
     *) echo "record: unknown recording $name" >&2; exit 2 ;;
     esac
     model=qwen2.5-coder-$size-instruct
@@ -34,7 +38,7 @@ for name in "$@"; do
     # prompt cache a case takes half the time; its answers may then depend on what was asked before, which a recording
     # does not mind.
     "$editgate" run -m "llamacpp/$model" --base-url "$url" --extra-body '{"cache_prompt": true}' \
-        "${tools[@]}" --subset release --prompt "$prompt" --stop-after edit --max-turns 6 --max-tokens 384 \
+        "${what[@]}" --prompt "$prompt" --stop-after edit --max-turns 6 --max-tokens 384 \
         --no-gate --record "fixtures/recordings/$recording" --out "$run"
     "$editgate" floors set "$run"
     # rendered again, now with the floors beside the counts

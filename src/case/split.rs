@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// `public` cases may be tuned on; `held-out` ones are kept for judging what was tuned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
     Public,

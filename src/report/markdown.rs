@@ -108,7 +108,19 @@ fn cells(summary: &Summary<'_>) -> String {
         "floor",
         "gate",
     ];
-    format!("## Model × tool\n\n{}\n", table(&heads, &rows))
+    format!("## Model × tool\n\n{}\n{}", table(&heads, &rows), splits(summary))
+}
+
+/// What was tuned on public cases should hold on those that nobody chose.
+fn splits(summary: &Summary<'_>) -> String {
+    if summary.splits.len() < 2 {
+        return String::new();
+    }
+    let words = summary.splits.iter().map(|(split, (passed, judged))| {
+        let share = percent_number(*passed as f64 / (*judged).max(1) as f64);
+        format!("{} {passed} of {judged} ({share} %)", split.name())
+    });
+    format!("By split, of the judged: {}.\n\n", words.collect::<Vec<_>>().join(", "))
 }
 
 fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::pairs::{self, Pairs};
+use crate::case::Split;
 use crate::record::{CellPlan, Row, RunFile, Status, Totals};
 use crate::score::Verdict;
 use crate::score::relax::Relaxation;
@@ -26,6 +27,8 @@ pub struct Summary<'a> {
     pub tags: Vec<TagSummary<'a>>,
     /// Cases against themselves in other bytes, where variants were run.
     pub pairs: Vec<Pairs<'a>>,
+    /// Passed and judged attempts of public cases, and of held-out ones; empty where rows tell of no splits.
+    pub splits: BTreeMap<Split, (usize, usize)>,
     /// Failed, errored and skipped attempts by class, most frequent first.
     pub classes: Vec<ClassSummary<'a>>,
     /// Failed and errored attempts in order.
@@ -167,6 +170,7 @@ impl<'a> Summary<'a> {
             gate,
             tags: with_totals,
             pairs,
+            splits: splits(rows),
             classes: classes(rows),
             troubles: rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)).collect(),
             unsupported,
@@ -234,6 +238,18 @@ impl<'a> Summary<'a> {
             None => format!("run {}, {}", self.run.id, day(&self.run.started)),
         }
     }
+}
+
+fn splits(rows: &[Row]) -> BTreeMap<Split, (usize, usize)> {
+    let mut splits: BTreeMap<Split, (usize, usize)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
+        if let Some(split) = row.split {
+            let (passed, judged) = splits.entry(split).or_default();
+            *passed += usize::from(row.verdict == Verdict::Pass);
+            *judged += 1;
+        }
+    }
+    splits
 }
 
 /// Floors of the same models, tools, subsets and prompts whose cells are not among the whole cells of the plan.
