@@ -154,3 +154,50 @@ pub(super) fn terminal_rows(pairs: &[Pairs<'_>]) -> Vec<Vec<String>> {
     };
     std::iter::once(heads.map(str::to_owned).to_vec()).chain(pairs.iter().map(row)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Variant;
+    use crate::record::RunFile;
+
+    /// A row of a recorded run, as the attempt at another case.
+    fn row(case: &str, of: Option<(&str, Bytes)>, verdict: Verdict) -> Row {
+        let line = include_str!("../../tests/data/run/attempts.jsonl").lines().next().unwrap();
+        let mut row: Row = serde_json::from_str(line).unwrap();
+        row.case = case.to_owned();
+        row.variant = of.map(|(of, bytes)| Variant { of: of.to_owned(), bytes });
+        row.verdict = verdict;
+        row
+    }
+
+    #[test]
+    fn only_judged_pairs_count_and_each_way_is_told() {
+        use Verdict::{Error, Fail, Pass};
+        let run: RunFile = serde_json::from_str(include_str!("../../tests/data/run/run.json")).unwrap();
+        let rows = [
+            row("a", None, Pass),
+            row("a.crlf", Some(("a", Bytes::Crlf)), Fail),
+            row("a.bom", Some(("a", Bytes::Bom)), Pass),
+            row("b", None, Fail),
+            row("b.crlf", Some(("b", Bytes::Crlf)), Pass),
+            row("c", None, Pass),
+            row("c.crlf", Some(("c", Bytes::Crlf)), Fail),
+            row("d", None, Error),
+            row("d.crlf", Some(("d", Bytes::Crlf)), Fail),
+            row("e.crlf", Some(("e", Bytes::Crlf)), Fail),
+        ];
+        let all: Vec<&Row> = rows.iter().collect();
+        let pairs = of_cell(&run.plan[0], &all);
+        let counts = |each: &Pairs<'_>| (each.bytes, each.pairs, each.original, each.variant, each.lost, each.gained);
+        assert_eq!(
+            pairs.iter().map(counts).collect::<Vec<_>>(),
+            [(Bytes::Crlf, 3, 2, 1, 2, 1), (Bytes::Bom, 1, 1, 1, 0, 0)]
+        );
+        assert_eq!((pairs[0].cost_words().as_str(), pairs[0].chance().as_str()), ("−33 %", "1.000"));
+        assert_eq!((pairs[1].cost_words().as_str(), pairs[1].chance().as_str()), ("0 %", "–"));
+        let page = render(&pairs);
+        assert!(page.contains("| crlf (every line ends in CRLF) | 3 | 2 | 1 | 2 | 1 | −33 % | 1.000 |"), "{page}");
+        assert_eq!(render(&[]), "");
+    }
+}
