@@ -33,7 +33,7 @@ fn the_stand_ins_prove_the_scorer_on_the_shipped_cases() {
             }
         }
         let untouched = rows.iter().filter(|row| row["class"] == "pass.untouched").count();
-        assert!((30..120).contains(&untouched), "{name}: {untouched}");
+        assert!((15..120).contains(&untouched), "{name}: {untouched}");
         if name == "noop" {
             let fails = rows.iter().filter(|row| row["verdict"] == "fail");
             assert!(fails.clone().all(|row| row["harm"] == false && row["class"] == "fail.no_call"));
@@ -310,6 +310,24 @@ fn a_recording_of_some_cases_replays_those() {
     assert_eq!(code(&again), 0, "{}", stderr(&again));
     let rows = place.rows("again");
     assert_eq!((rows.len(), &rows[0]["case"], &rows[0]["class"]), (1, &json!("b"), &json!("pass.first")));
+}
+
+/// `--stop-after edit` ends an attempt when there were as many edits as the case has places, no sooner.
+#[test]
+fn an_attempt_of_several_places_ends_after_as_many_edits() {
+    let place = Place::new();
+    let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n{last}\n");
+    place.cases(&[
+        ("two", &lines("one", "seven"), &lines("ONE", "SEVEN")),
+        ("one", &lines("one", "7"), &lines("ONE", "7")),
+    ]);
+    let server = Server::start(vec![edit(1, "ONE"), edit(7, "SEVEN"), edit(1, "ONE")]);
+    let output = place.run(&server).args(["--stop-after", "edit"]).output().expect("ran");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let rows = place.rows("out");
+    assert_eq!(rows.iter().map(|row| row["turns"].as_u64()).collect::<Vec<_>>(), [Some(2), Some(1)]);
+    assert!(rows.iter().all(|row| row["verdict"] == "pass"), "{rows:?}");
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[test]
