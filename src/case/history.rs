@@ -82,6 +82,7 @@ impl Repository {
                 "--no-abbrev",
                 "--no-renames",
                 "--no-ext-diff",
+                "--no-show-signature",
                 "--diff-filter=M",
                 "-z",
                 "--format=%x01%H",
@@ -118,6 +119,8 @@ impl Repository {
             command.env_remove(name);
         }
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+        // A repository may be anybody's: objects that it lacks are not fetched, by whatever transport it names.
+        command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
         command.arg("-C").arg(&self.path).arg("--no-pager").args(["-c", "core.fsmonitor=false"]).args(arguments);
         command
     }
