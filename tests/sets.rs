@@ -115,6 +115,28 @@ fn each_kind_of_fault_is_told_with_file_and_line() {
         "{\n          \"fixture\"",
         "No such file",
     );
+    fault(
+        &|set| {
+            set["cases"][0]["expect_any"] = json!([{ "a.txt": { "text": "alpha = 1\nbeta = 2\n" } }]);
+            set["cases"][0].as_object_mut().unwrap().remove("expect");
+        },
+        "\"expect_any\"",
+        "equals the files before",
+    );
+    fault(&case("tags", json!(["t", "t"])), "\"tags\"", "tag `t` is there twice");
+    fault(
+        &case("task", json!("In a.txt, change `alpha = 1`, which is there twice, to `alpha = 3`.")),
+        "\"task\"",
+        "says \"there twice\"",
+    );
+    fault(
+        &|set| {
+            set["cases"][0]["files"]["c.txt"] = json!({ "text": "x" });
+            set["cases"][0]["expect"]["c.txt"] = json!({ "text": "alpha" });
+        },
+        "\"target\"",
+        "it says nothing of c.txt",
+    );
     fault(&case("split", json!("held-out")), "\"split\"", "by the hash of its id this case is public");
     fault(&case("task", json!("Change something.")), "\"task\"", "names none of the files");
     fault(
@@ -157,6 +179,19 @@ fn each_kind_of_fault_is_told_with_file_and_line() {
 }
 
 #[test]
+fn a_set_without_a_sound_case_tells_its_faults_too() {
+    let mut set = sound();
+    set["subsets"] = json!({});
+    set["cases"].as_array_mut().unwrap().truncate(1);
+    set["cases"][0]["tag"] = json!(1);
+    let (exit, told) = check(&format!("{set:#}"), &[("fixtures/s/b.txt", "one\n")], &[]);
+    assert!(exit == 2 && told.contains("cases/s.json:") && told.contains("unknown field `tag`"), "{exit} {told}");
+    set["cases"] = json!([]);
+    let (exit, told) = check(&format!("{set:#}"), &[], &[]);
+    assert!(exit == 2 && told.contains("no case in this set"), "{exit} {told}");
+}
+
+#[test]
 fn all_faults_are_told_at_once_and_those_of_other_files_too() {
     let mut set = sound();
     set["cases"][0]["tags"] = json!([]);
@@ -165,7 +200,7 @@ fn all_faults_are_told_at_once_and_those_of_other_files_too() {
         "prompt": "plain", "digest": "0", "n": 2, "floor": 1, "runs": [], "method": "x", "false_alarm": null }] });
     let more =
         [("fixtures/s/unused.txt", "x"), ("reports/floors.json", &format!("{floors:#}")), ("cases/bad.json", "{")];
-    let (exit, told) = check(&format!("{set:#}"), &more, &[]);
+    let (exit, told) = check(&format!("\u{FEFF}{set:#}"), &more, &[]);
     assert_eq!(exit, 2);
     let starts: Vec<&str> = told.lines().map(|line| line.split(": ").next().unwrap_or_default()).collect();
     assert_eq!(starts.len(), 5, "{told}");
@@ -302,6 +337,7 @@ fn what_may_not_be_mined_is_refused_in_one_line() {
     refused(None, &["repo"], "no licence file");
     refused(Some("GNU GENERAL PUBLIC LICENSE Version 3"), &["repo"], "the licence is GPL-3.0");
     refused(Some("Ask me first."), &["repo"], "the licence in LICENSE is not known");
+    refused(Some("Commons Clause. Permission is hereby granted, free of charge"), &["repo"], "is not known");
     refused(Some(MIT), &["nowhere"], "nowhere: git rev-parse");
     refused(Some(MIT), &["repo", "--min-lines", "9", "--max-lines", "3"], "there would be no case");
     let place = Place::new();
@@ -340,11 +376,61 @@ fn files_before_and_after_become_a_case() {
         ("--id says what the case is called", vec![]),
         ("which stands in no file", vec!["--id", "x", "--task", "In app.toml, change `port = 80` to `prot`."]),
         ("a name is made of", vec!["--id", "x y"]),
+        ("a path is relative", vec!["--id", "x", "--path", "/tmp/victim.toml"]),
+        ("with `/` between names", vec!["--id", "x", "--path", "../victim.toml"]),
+        (
+            "would not hold: subset `release` has no case of tag `other`",
+            vec!["--id", "x", "--tag", "other", "--into", "cases/net.json"],
+        ),
     ]);
     for (want, arguments) in bad {
         let output = new(&arguments);
         assert!(code(&output) == 2 && stderr(&output).contains(want), "{want}: {}", stderr(&output));
     }
+}
+
+/// A repository may be anybody's: no path of it leads out of the workspace, and no program that it names is run.
+#[test]
+fn a_hostile_history_writes_and_runs_nothing() {
+    let place = Place::new();
+    history(&place, Some(MIT), &[("a.txt", "one\ntwo\nthree\n"), ("a.txt", "one\n2\nthree\n")]);
+    let git = |arguments: &[&str], input: &str| {
+        let mut program = assert_cmd::Command::new("git");
+        program.arg("-C").arg(place.path("repo")).args(arguments).write_stdin(input.to_owned());
+        let done = program.output().expect("git runs");
+        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).trim().to_owned()
+    };
+    let victim = place.write("victim", "precious\n");
+    let up = "../".repeat(20) + victim.to_str().expect("text").trim_start_matches('/');
+    let license = git(&["rev-parse", "HEAD:LICENSE"], "");
+    let mut parent = git(&["rev-parse", "HEAD"], "");
+    for text in ["one\ntwo\nthree\n", "one\nII\nthree\n"] {
+        let blob = git(&["hash-object", "-w", "--stdin"], text);
+        // A tree is made byte by byte: git itself would refuse such a name with a slash.
+        let entry = |name: &str, id: &str| {
+            let id: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).expect("hex")).collect();
+            [format!("100644 {name}\0").into_bytes(), id].concat()
+        };
+        let tree = [entry(&up, &blob), entry("LICENSE", &license)].concat();
+        let mut program = assert_cmd::Command::new("git");
+        program.arg("-C").arg(place.path("repo")).args(["hash-object", "-t", "tree", "-w", "--stdin", "--literally"]);
+        let made = program.write_stdin(tree).output().expect("git runs");
+        let tree = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+        let who = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+        let mut arguments = who.to_vec();
+        arguments.extend(["commit-tree", &tree, "-p", &parent, "-m", "x"]);
+        parent = git(&arguments, "");
+    }
+    git(&["update-ref", "HEAD", &parent], "");
+    let marker = place.path("ran");
+    let program = place.write("gpg", format!("#!/bin/sh\ntouch {}\n", marker.display()));
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
+    git(&["config", "log.showSignature", "true"], "");
+    git(&["config", "gpg.program", program.to_str().expect("text")], "");
+    let output = place.editgate().args(["cases", "mine", "repo"]).output().expect("ran");
+    assert_eq!(std::fs::read_to_string(&victim).expect("still there"), "precious\n");
+    assert!(!stdout(&output).contains("victim") && !marker.exists(), "{}", stderr(&output));
 }
 
 #[test]

@@ -120,6 +120,17 @@ fn prove(case: &Case, one: bool, stated: Option<Split>) -> Result<(), Wrong> {
     if one && case.accepted_from(&base).first() == Some(&base) {
         return Err(Wrong::at("expect", "`expect` equals the files before, so doing nothing would pass"));
     }
+    // One way to say that nothing may change, so that it is not said by accident.
+    if !one
+        && case
+            .accepted
+            .iter()
+            .zip(case.accepted_from(&base))
+            .any(|(changes, tree)| !changes.is_empty() && tree == base)
+    {
+        let message = "an outcome of `expect_any` equals the files before; if they may stay as they are, write `{}`";
+        return Err(Wrong::at("expect_any", message));
+    }
     if let Some(target) = &case.target {
         if target.line.is_none() && target.find.as_deref().is_none_or(str::is_empty) {
             return Err(Wrong::at("target", "target: `line` or `find` must say where"));
@@ -176,7 +187,10 @@ fn all_nodes(
 }
 
 /// A path of a case is relative, plain, and stays inside.
-fn check_path(path: &str) -> Result<(), String> {
+///
+/// # Errors
+/// What a path must be.
+pub fn check_path(path: &str) -> Result<(), String> {
     let plain = !path.is_empty()
         && !path.contains(['\0', '\\'])
         && path.split('/').all(|name| !name.is_empty() && name.len() <= 255 && name != "." && name != "..");

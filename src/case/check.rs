@@ -1,12 +1,15 @@
 //! Is a set fit to be measured with? What can be seen of its cases without running anything.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
 
+use serde_json::value::RawValue;
 use walkdir::WalkDir;
 
 use super::fixtures::Fixtures;
-use super::load::Survey;
+use super::load::{NAME_RULE, Survey, is_name};
 use super::place::{Step, offset_of, position_of};
 use super::vary::vary;
 use super::{Case, CaseError, CaseSet, task};
@@ -14,66 +17,85 @@ use super::{Case, CaseError, CaseSet, task};
 /// The subset that stands for its set, and so must have a case of each of its tags.
 const STANDS_FOR_ALL: &str = "release";
 
-/// Points at places in the files of sets.
+/// Points at places in the files of sets; each file is read once.
 #[derive(Debug, Default)]
 pub struct Pointer {
-    texts: HashMap<std::path::PathBuf, String>,
+    files: HashMap<PathBuf, Placed>,
+}
+
+/// A set's file, and where the entry of each case stands in it.
+#[derive(Debug)]
+struct Placed {
+    text: String,
+    cases: HashMap<String, Range<usize>>,
 }
 
 impl Pointer {
     /// A fault of a case, at the value of one of its keys.
     pub fn case_fault(&mut self, set: &CaseSet, case: &Case, key: &str, message: impl std::fmt::Display) -> CaseError {
-        let text = self.text(set);
-        let index = index_of(text, &case.id);
-        let steps = [Step::Key("cases"), Step::Index(index), Step::Key(key)];
-        let position = offset_of(text, &steps).map(|offset| position_of(text, offset));
+        let Placed { text, cases } = self.file(set);
+        let position = cases.get(&case.id).and_then(|range| {
+            let within = offset_of(text.get(range.clone())?, &[Step::Key(key)])?;
+            Some(position_of(text, range.start + within))
+        });
         CaseError { file: set.file.clone(), position, message: format!("case `{}`: {message}", case.id) }
     }
 
     /// A fault of a set, at a value of its file.
     pub fn set_fault(&mut self, set: &CaseSet, steps: &[Step<'_>], message: String) -> CaseError {
-        let text = self.text(set);
+        let text = &self.file(set).text;
         let position = offset_of(text, steps).map(|offset| position_of(text, offset));
         CaseError { file: set.file.clone(), position, message }
     }
 
-    fn text(&mut self, set: &CaseSet) -> &str {
-        self.texts.entry(set.file.clone()).or_insert_with(|| fs::read_to_string(&set.file).unwrap_or_default())
+    fn file(&mut self, set: &CaseSet) -> &Placed {
+        self.files.entry(set.file.clone()).or_insert_with(|| {
+            let text = fs::read_to_string(&set.file).unwrap_or_default().trim_start_matches('\u{FEFF}').to_owned();
+            let cases = places_of(&text);
+            Placed { text, cases }
+        })
     }
 }
 
-/// The place of a case in its file's list: other entries may be broken, so only the id is looked at.
-fn index_of(text: &str, id: &str) -> usize {
+/// Where the entries of cases stand. Other entries may be broken, so only the ids are looked at.
+fn places_of(text: &str) -> HashMap<String, Range<usize>> {
     #[derive(serde::Deserialize)]
-    struct Ids<'a> {
+    struct Entries<'a> {
         #[serde(borrow)]
-        cases: Vec<&'a serde_json::value::RawValue>,
+        cases: Vec<&'a RawValue>,
     }
     #[derive(serde::Deserialize)]
     struct Id {
         id: String,
     }
-    let cases =
-        serde_json::from_str::<Ids<'_>>(text.trim_start_matches('\u{FEFF}')).map_or(Vec::new(), |ids| ids.cases);
-    let same =
-        |raw: &&serde_json::value::RawValue| serde_json::from_str::<Id>(raw.get()).is_ok_and(|entry| entry.id == id);
-    cases.iter().position(same).unwrap_or(0)
+    let entries = serde_json::from_str::<Entries<'_>>(text).map_or(Vec::new(), |entries| entries.cases);
+    let place = |raw: &&RawValue| {
+        let entry = raw.get();
+        // The raw value borrows from the text, so its address tells where it stands.
+        let start = (entry.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        Some((serde_json::from_str::<Id>(entry).ok()?.id, start..start + entry.len()))
+    };
+    // Of an id that is there twice the first one was read.
+    entries.iter().rev().filter_map(place).collect()
 }
 
 /// All faults beyond those of loading: tags, tag cover of `release`, words of tasks, targets, variants, cases that are
 /// there twice, fixtures that no case reads.
 pub fn faults(survey: &Survey, pointer: &mut Pointer) -> Vec<CaseError> {
     let mut faults = Vec::new();
+    let whole = |set: &&CaseSet| !survey.faults.iter().any(|fault| fault.file == set.file);
     for set in &survey.sets {
-        cover(set, pointer, &mut faults);
+        // A case that could not be read may be the one that covers a tag.
+        if whole(&set) {
+            cover(set, pointer, &mut faults);
+        }
         for case in &set.cases {
             of_case(set, case, pointer, &mut faults);
         }
     }
     twins(&survey.sets, pointer, &mut faults);
     // Of a set with a case that could not be read, it is not known which fixtures are read.
-    let whole = survey.sets.iter().filter(|set| !survey.faults.iter().any(|fault| fault.file == set.file));
-    faults.extend(orphans(whole, &survey.fixtures));
+    faults.extend(orphans(survey.sets.iter().filter(whole), &survey.fixtures));
     faults
 }
 
@@ -101,6 +123,18 @@ fn of_case(set: &CaseSet, case: &Case, pointer: &mut Pointer, faults: &mut Vec<C
     if case.tags.is_empty() {
         faults.push(pointer.case_fault(set, case, "tags", "no tag says what shape it is"));
     }
+    for (index, tag) in case.tags.iter().enumerate() {
+        if !is_name(tag) {
+            faults.push(pointer.case_fault(set, case, "tags", format!("tag `{tag}`: {NAME_RULE}")));
+        }
+        if case.tags[..index].contains(tag) {
+            faults.push(pointer.case_fault(set, case, "tags", format!("tag `{tag}` is there twice")));
+        }
+    }
+    if let Some(rewrite) = case.then.iter().find(|rewrite| rewrite.files.is_empty()) {
+        let message = format!("then: nothing is written after {} {}", rewrite.after.name(), rewrite.nth);
+        faults.push(pointer.case_fault(set, case, "then", message));
+    }
     for fault in task::faults(case) {
         faults.push(pointer.case_fault(set, case, "task", fault));
     }
@@ -127,9 +161,16 @@ pub fn contradiction(case: &Case) -> Option<String> {
     let base = case.final_base();
     let accepted = case.accepted_from(&base);
     let current = base.bytes(&target.path)?;
+    let mut edits = accepted.iter().filter(|tree| **tree != base);
+    if let Some(expected) = edits.clone().next() {
+        let others = base.changed_paths(expected).into_iter().find(|path| *path != target.path);
+        if let Some(other) = others {
+            return Some(format!("target: it says nothing of {other}, which changes too; leave the target out"));
+        }
+    }
     match target.gives(case.as_read(&target.path).unwrap_or(current), current) {
         Err(why) => Some(format!("target: {why}")),
-        Ok(bytes) if accepted.iter().any(|tree| tree.bytes(&target.path) == Some(bytes.as_slice())) => None,
+        Ok(bytes) if edits.any(|tree| tree.bytes(&target.path) == Some(bytes.as_slice())) => None,
         Ok(_) => Some(format!("target: it does not give the bytes of {} that are expected", target.path)),
     }
 }
@@ -148,6 +189,7 @@ fn broken_variant(set: &CaseSet, case: &Case) -> Option<String> {
                 && derived.seen == case.seen
                 && derived.then == case.then
                 && derived.task == case.task
+                && derived.outside == case.outside
                 && derived.target == case.target;
             (!same).then(|| format!("variant: it is not what `{}` gives; derive it again (cases vary)", variant.of))
         }
@@ -158,9 +200,10 @@ fn broken_variant(set: &CaseSet, case: &Case) -> Option<String> {
 fn twins(sets: &[CaseSet], pointer: &mut Pointer, faults: &mut Vec<CaseError>) {
     let mut known: HashMap<String, (&CaseSet, &Case)> = HashMap::new();
     for set in sets {
-        // A set of variants repeats its originals on purpose.
-        let varied = set.cases.iter().any(|case| case.variant.is_some());
-        for case in set.cases.iter().filter(|_| !varied) {
+        // A set of variants repeats their originals on purpose.
+        let originals: HashSet<&str> =
+            set.cases.iter().filter_map(|case| Some(case.variant.as_ref()?.of.as_str())).collect();
+        for case in set.cases.iter().filter(|case| !originals.contains(case.id.as_str())) {
             let contents = super::digest::of_contents(case);
             if let Some((other_set, other)) = known.insert(contents, (set, case)) {
                 let message = format!("the same files, task and outcome as `{}` of set `{}`", other.id, other_set.name);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Target;
 use crate::text::diff::{Hunk, hunks, keys};
-use crate::text::visible::is_invisible;
+use crate::text::visible::hides;
 use crate::text::{Ending, Line, LineModel, lines, without_bom};
 
 /// What one place of a change does.
@@ -87,8 +87,13 @@ pub fn describe(path: &str, before: &[u8], after: &[u8], way: Way) -> Result<Des
     if places.is_empty() {
         return Err(format!("{path} does not change"));
     }
+    let places = joined(places);
     for place in &places {
         determined(path, &old, &new, place)?;
+        let shown = old[place.old.clone()].iter().chain(&new[place.new.clone()]).map(text_of);
+        if shown.flat_map(str::chars).any(|character| character != '\t' && hides(character)) {
+            return Err(format!("{path}: characters that nobody sees change, and no words here show them"));
+        }
     }
     let sides = Sides { path, old: &old, new: &new };
     let mut task = String::new();
@@ -100,6 +105,21 @@ pub fn describe(path: &str, before: &[u8], after: &[u8], way: Way) -> Result<Des
         _ => None,
     };
     Ok(Described { task: task.trim().to_owned(), shapes: places.iter().map(Shape::of).collect(), target })
+}
+
+/// Places with hardly a line between them are one, so that no sentence speaks of lines that another one moves.
+fn joined(places: Vec<Hunk>) -> Vec<Hunk> {
+    let mut out: Vec<Hunk> = Vec::with_capacity(places.len());
+    for place in places {
+        match out.last_mut() {
+            Some(last) if place.old.start - last.old.end <= 1 => {
+                last.old.end = place.old.end;
+                last.new.end = place.new.end;
+            }
+            _ => out.push(place),
+        }
+    }
+    out
 }
 
 /// Lines that come in get the ending that all lines of the file have.
@@ -136,8 +156,9 @@ impl Sides<'_> {
                     format!("delete the whole line {} together with its line break. ", quoted(line.trim()))
                 }
                 _ => format!(
-                    "delete these {} together with their line breaks:\n\n{}\n\n",
-                    several(place.old.len()),
+                    "delete {} together with {}:\n\n{}\n\n",
+                    these(place.old.len()),
+                    if place.old.len() == 1 { "its line break" } else { "their line breaks" },
                     block(self.old, place.old.clone())
                 ),
             },
@@ -150,8 +171,8 @@ impl Sides<'_> {
         let (old, new) = (text_of(&self.old[place.old.start]), text_of(&self.new[place.new.start]));
         let indent = |text: &str| text.len() - text.trim_start().len();
         let (old_words, new_words) = (old.trim(), new.trim());
-        let same_blanks = old[..indent(old)] == new[..indent(new)]
-            && old[indent(old) + old_words.len()..] == new[indent(new) + new_words.len()..];
+        let ends = |text: &str| text == text.trim_end();
+        let same_blanks = old[..indent(old)] == new[..indent(new)] && ends(old) && ends(new);
         if new.is_empty() && spannable(old_words) {
             return format!(
                 "empty the line {}: its text goes, with any blanks around it, and an empty line stays in its place. ",
@@ -235,7 +256,7 @@ fn text_of<'a>(line: &Line<'a>) -> &'a str {
 
 /// A text that a code span shows as it is.
 fn spannable(text: &str) -> bool {
-    !text.is_empty() && !text.contains(['\t', '\n', '\r']) && !text.chars().any(is_invisible)
+    !text.is_empty() && !text.contains(['\t', '\n', '\r']) && !text.chars().any(hides)
 }
 
 /// A text as a code span, or as a JSON string where a span would not show it.
@@ -256,10 +277,6 @@ fn block(lines: &[Line<'_>], range: Range<usize>) -> String {
 
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
-}
-
-fn several(count: usize) -> String {
-    if count == 1 { "line".to_owned() } else { format!("{count} lines") }
 }
 
 fn these(count: usize) -> String {

@@ -49,20 +49,27 @@ impl Repository {
         name.trim_end_matches(".git").to_owned()
     }
 
-    /// Names and texts of the licence files at the top of the newest commit.
+    /// Licence files of the newest commit: their paths, and the texts of those at the top.
     ///
     /// # Errors
     /// When git fails.
-    pub fn licenses(&self) -> Result<Vec<(String, String)>, HistoryError> {
-        let listed = self.run("ls-tree", &["-z", "--name-only", "HEAD"])?;
+    pub fn licenses(&self) -> Result<Vec<(String, Option<String>)>, HistoryError> {
+        let listed = self.run("ls-tree", &["-r", "-z", "--name-only", "--full-tree", "HEAD"])?;
         let mut found = Vec::new();
-        for name in listed.split(|byte| *byte == 0) {
-            let name = String::from_utf8_lossy(name).into_owned();
-            let upper = name.to_uppercase();
-            if ["LICENSE", "LICENCE", "COPYING", "UNLICENSE"].iter().any(|start| upper.starts_with(start)) {
-                let text = self.run("cat-file", &["blob", &format!("HEAD:{name}")]).unwrap_or_default();
-                found.push((name, String::from_utf8_lossy(&text).into_owned()));
+        for path in listed.split(|byte| *byte == 0) {
+            let path = String::from_utf8_lossy(path).into_owned();
+            let name = path.rsplit('/').next().unwrap_or(&path).to_uppercase();
+            if !["LICENSE", "LICENCE", "COPYING", "UNLICENSE"].iter().any(|start| name.starts_with(start)) {
+                continue;
             }
+            let text = match path.contains('/') {
+                true => None,
+                false => {
+                    let text = self.run("cat-file", &["blob", &format!("HEAD:{path}")]).unwrap_or_default();
+                    Some(String::from_utf8_lossy(&text).into_owned())
+                }
+            };
+            found.push((path, text));
         }
         Ok(found)
     }
@@ -115,7 +122,7 @@ impl Repository {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
         // What the caller's shell says of another repository, or of prompts and pagers, does not matter here.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_EXTERNAL_DIFF"] {
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
             command.env_remove(name);
         }
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
@@ -176,6 +183,9 @@ impl Contents {
         }
         let mut bytes = Vec::new();
         body.read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != size + 1 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         bytes.pop();
         Ok(Some(bytes))
     }

@@ -76,8 +76,8 @@ pub fn survey(path: &Path) -> Result<Survey, CaseError> {
     Ok(Survey { sets, faults, fixtures })
 }
 
-/// `fixtures` inside the directory, else beside it; beside what it links to, if it is a link.
-fn fixtures_of(directory: &Path) -> PathBuf {
+/// Where the fixtures of the sets in a directory are: inside it, else beside it; beside what it links to, if it is a link.
+pub fn fixtures_of(directory: &Path) -> PathBuf {
     let beside = directory.file_name().map(|_| directory.with_file_name("fixtures"));
     let inside = directory.join("fixtures");
     match beside {
@@ -169,6 +169,9 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> (Option<CaseSet>
         }
     }
     for (name, members) in &set.subsets.0 {
+        if !is_name(name) {
+            faults.push(head("subsets", format!("subset `{name}`: {NAME_RULE}")));
+        }
         let at = |place: Option<usize>| {
             let steps = [Step::Key("subsets"), Step::Key(name), Step::Index(place.unwrap_or(0))];
             offset_of(text, &steps[..2 + usize::from(place.is_some())]).unwrap_or(0)

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::describe::{Shape, Way, describe};
 use super::secrets::Secrets;
 use super::tree::DEFAULT_MODE;
-use super::{Case, Node, Source, Tree, task};
+use super::{Case, Node, Source, Tree, check_path, task};
 use crate::text::diff::{Hunk, hunks, keys};
 use crate::text::{Ending, Line, LineModel, lines, without_bom};
 
@@ -46,6 +46,8 @@ pub struct Miner {
     repository: String,
     license: String,
     secrets: Secrets,
+    /// Directories with licence files of their own, each ending in `/`.
+    licensed: Vec<String>,
     cases: Vec<Case>,
     per_path: HashMap<String, usize>,
     /// What was changed into what: the same change is taken once.
@@ -56,8 +58,17 @@ pub struct Miner {
 }
 
 impl Miner {
-    pub fn new(wish: Wish, seed: u64, repository: String, license: String, accepted: &[String]) -> Self {
+    /// `accepted` are the licences that a file may state; what lies in a directory of `licensed` is left alone.
+    pub fn new(
+        wish: Wish,
+        seed: u64,
+        repository: String,
+        license: String,
+        accepted: &[String],
+        licensed: Vec<String>,
+    ) -> Self {
         Miner {
+            licensed,
             wish,
             seed,
             repository,
@@ -90,7 +101,18 @@ impl Miner {
         let extension = name.rsplit_once('.').map_or(name, |(_, extension)| extension).to_lowercase();
         let wanted = self.wish.extensions.is_empty() || self.wish.extensions.contains(&extension);
         let full = self.per_path.get(path).is_some_and(|count| *count >= self.wish.per_file);
-        wanted && !full && !is_generated(path) && path.chars().all(|c| c.is_ascii_graphic() && c != '`')
+        let plain = check_path(path).is_ok() && !is_credential(name);
+        wanted
+            && plain
+            && !full
+            && !is_generated(path)
+            && !self.elsewhere(path)
+            && path.chars().all(|c| c.is_ascii_graphic() && c != '`')
+    }
+
+    /// Whether a path lies below a directory that has a licence file of its own.
+    fn elsewhere(&self, path: &str) -> bool {
+        self.licensed.iter().any(|directory| path.starts_with(directory.as_str()))
     }
 
     /// Takes one case, at most, from a change of a file.
@@ -132,12 +154,12 @@ impl Miner {
         places.sort_by_key(|place| {
             self.hash(&[&change.commit, &change.path, &format!("{} {}", place.old.start, place.new.start)])
         });
+        if self.secrets.found(before) || self.secrets.found(after) {
+            return Err("perhaps a secret, an address, or another licence");
+        }
         let mut why = "not determined";
         for place in &places {
             let expected = [&before[..mark], &spliced(&old, &new, place)].concat();
-            if self.secrets.found(before) || self.secrets.found(&expected) {
-                return Err("perhaps a secret, an address, or another licence");
-            }
             match self.built(change, before, &expected, &old, &new, place) {
                 Ok(case) => return Ok(case),
                 Err(reason) => why = reason,
@@ -197,7 +219,7 @@ impl Miner {
                 license: self.license.clone(),
             }),
         };
-        if case.target.is_none() || !task::faults(&case).is_empty() {
+        if case.target.is_none() || !task::faults_of_plain_words(&case).is_empty() {
             return Err("not determined");
         }
         self.known.insert(key);
@@ -237,6 +259,24 @@ fn spliced(old: &[Line<'_>], new: &[Line<'_>], place: &Hunk) -> Vec<u8> {
     parts.flat_map(|line| [line.text, line.ending.bytes()]).flatten().copied().collect()
 }
 
+/// Files that are there to hold secrets.
+fn is_credential(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let starts = [
+        ".env",
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        ".htpasswd",
+        "credentials",
+    ];
+    starts.iter().any(|start| name.starts_with(start))
+}
+
 /// Files that nobody edits by hand.
 fn is_generated(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -256,7 +296,7 @@ mod tests {
 
     fn miner() -> Miner {
         let wish = Wish { shapes: Shape::ALL.to_vec(), lines: 2..=50, changed: 3, per_file: 2, extensions: vec![] };
-        Miner::new(wish, 7, "r".into(), "MIT".into(), &["MIT".to_owned()])
+        Miner::new(wish, 7, "r".into(), "MIT".into(), &["MIT".to_owned()], vec!["lib/".to_owned()])
     }
 
     fn change(path: &str) -> Change {
@@ -305,6 +345,9 @@ mod tests {
             ]
         );
         assert_eq!(miner.cases().len(), 1);
+        assert!(
+            !miner.wants("../x.c") && !miner.wants("/x.c") && !miner.wants("lib/x.c") && !miner.wants("a/.env.test")
+        );
         assert!(!miner.wants("vendor/x.c") && !miner.wants("a/Cargo.lock") && miner.wants("src/a.rs"));
     }
 }

@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use crate::text::{Line, LineModel, diff, lines};
 
+pub use build::check_path;
 pub use split::Split;
 pub use target::Target;
 pub use tree::{Node, Tree};

@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::Case;
-use crate::text::diff::common_ends;
+use crate::text::diff::{Hunk, hunks, keys};
 use crate::text::{Line, LineModel, lines, without_bom};
 
 /// What is wrong with the words of a task, in the order of the task.
@@ -13,9 +13,18 @@ use crate::text::{Line, LineModel, lines, without_bom};
 /// too needs a word that says so: how many there are, or that every one, another or a similar one is meant. At least one
 /// must stand at the place of the edit. Cases whose files must stay as they are may ask what cannot be done.
 pub fn faults(case: &Case) -> Vec<String> {
+    review(case, false)
+}
+
+/// The same of words that were made from a template and cannot say how often a text stands: it must stand once.
+pub fn faults_of_plain_words(case: &Case) -> Vec<String> {
+    review(case, true)
+}
+
+fn review(case: &Case, once: bool) -> Vec<String> {
     let base = case.final_base();
     let accepted = case.accepted_from(&base);
-    let Some(expected) = accepted.first().filter(|tree| **tree != base) else {
+    let Some(expected) = accepted.iter().find(|tree| **tree != base) else {
         return Vec::new();
     };
     let mut faults = Vec::new();
@@ -30,35 +39,42 @@ pub fn faults(case: &Case) -> Vec<String> {
         .chain(case.seen.values().map(AsRef::as_ref))
         .map(unix)
         .collect();
-    let names_file = |text: &str| {
-        let named = |path: &str| path == text || path.rsplit('/').next() == Some(text);
-        base.paths().chain(accepted.iter().flat_map(|tree| tree.paths())).any(named)
-    };
-    let places: Vec<Place> = changed
+    let paths: Vec<&str> = base.paths().chain(accepted.iter().flat_map(|tree| tree.paths())).collect();
+    let names_file = |text: &str| paths.iter().any(|path| *path == text || path.rsplit('/').next() == Some(text));
+    let files: Vec<Changed> = changed
         .iter()
-        .filter_map(|path| Some(Place::of(base.bytes(path)?, expected.bytes(path).unwrap_or_default(), path)))
+        .filter_map(|path| Some(Changed::of(base.bytes(path)?, expected.bytes(path).unwrap_or_default(), path)))
         .collect();
-    let mut named = places.is_empty();
-    for quote in quotes(&case.task) {
+    let quotes = quotes(&case.task);
+    let words = words_of(&case.task, &quotes, &paths);
+    let mut named = files.is_empty();
+    for quote in quotes.iter().filter(|quote| !quote.text.is_empty()) {
         let text = quote.text.as_bytes();
+        let shown = crate::text::visible::excerpt(&quote.text, 80);
         let mut touched = false;
-        for place in places.iter().filter(|place| memmem::find(&place.lines, text).is_some()) {
+        for file in files.iter().filter(|file| file.touches(text)) {
             touched = true;
             named = true;
-            let count = place.count(text, of_lines(&case.task[..quote.at]));
-            if count > 1 && !says(&case.task, count) {
+            let count = file.count(text, of_lines(&case.task[..quote.at]));
+            if count > 1 && (once || !says(&words, count)) {
+                let path = &file.path;
                 faults.push(format!(
-                    "the task quotes `{}`, which stands {count} times in {}, and does not say so",
-                    crate::text::visible::excerpt(&quote.text, 80),
-                    place.path
+                    "the task quotes `{shown}`, which stands {count} times in {path}, and does not say so"
                 ));
             }
         }
         if !touched && !names_file(&quote.text) && !all.iter().any(|bytes| memmem::find(bytes, text).is_some()) {
-            faults.push(format!(
-                "the task quotes `{}`, which stands in no file, neither before nor after",
-                crate::text::visible::excerpt(&quote.text, 80)
-            ));
+            faults.push(format!("the task quotes `{shown}`, which stands in no file, neither before nor after"));
+        }
+    }
+    for (times, said) in times_said(&words) {
+        let so = |quote: &Quote| {
+            let text = quote.text.as_bytes();
+            let counts = |file: &Changed| [file.count(text, true), file.count(text, false), file.words(&quote.text)];
+            files.iter().any(|file| counts(file).contains(&times))
+        };
+        if !files.is_empty() && !quotes.iter().any(so) {
+            faults.push(format!("the task says \"{said}\", and nothing that it quotes stands so often"));
         }
     }
     if !named {
@@ -67,37 +83,97 @@ pub fn faults(case: &Case) -> Vec<String> {
     faults
 }
 
-/// The lines of a file that an edit changes, and the whole of it, with `\n` for every line break.
-struct Place {
+/// A file that an edit changes, and the lines of each place that it changes, with `\n` for every line break.
+struct Changed {
     path: String,
     whole: Vec<u8>,
-    lines: Vec<u8>,
+    places: Vec<Vec<u8>>,
 }
 
-impl Place {
-    fn of(before: &[u8], after: &[u8], path: &str) -> Place {
+impl Changed {
+    fn of(before: &[u8], after: &[u8], path: &str) -> Changed {
         let (whole, after) = (unix(before), unix(after));
         let (old, new): (Vec<Line<'_>>, Vec<Line<'_>>) =
             (lines(&whole, LineModel::Lm1).collect(), lines(&after, LineModel::Lm1).collect());
-        let (head, tail) = common_ends(&old, &new);
-        let (mut from, mut to) = (head, old.len() - tail);
-        // An insertion, or an empty line that is filled, is named by its neighbours.
-        if old[from..to].iter().all(|line| line.text.trim_ascii().is_empty()) {
-            (from, to) = (from.saturating_sub(1), (to + 1).min(old.len()));
-        }
-        let part = match (old.get(from), to.checked_sub(1).and_then(|last| old.get(last))) {
-            (Some(first), Some(last)) if from < to => whole[first.start..last.end()].to_vec(),
-            _ => Vec::new(),
+        let part = |place: &Hunk| {
+            let (mut from, mut to) = (place.old.start, place.old.end);
+            // An insertion, or an empty line that is filled, is named by its neighbours.
+            if old[from..to].iter().all(|line| line.text.trim_ascii().is_empty()) {
+                (from, to) = (from.saturating_sub(1), (to + 1).min(old.len()));
+            }
+            match (old.get(from), to.checked_sub(1).and_then(|last| old.get(last))) {
+                (Some(first), Some(last)) if from < to => whole[first.start..last.end()].to_vec(),
+                _ => Vec::new(),
+            }
         };
-        Place { path: path.to_owned(), lines: part, whole }
+        let found = hunks(&keys(&old), &keys(&new));
+        // Neighbouring places are often quoted in one.
+        let span = match (found.first(), found.last()) {
+            (Some(first), Some(last)) if found.len() > 1 => {
+                Some(part(&Hunk { old: first.old.start..last.old.end, new: first.new.start..last.new.end }))
+            }
+            _ => None,
+        };
+        let places = found.iter().map(part).chain(span).collect();
+        Changed { path: path.to_owned(), places, whole }
+    }
+
+    fn touches(&self, text: &[u8]) -> bool {
+        self.places.iter().any(|place| memmem::find(place, text).is_some())
+    }
+
+    /// How often a text stands in the file as a word of its own.
+    fn words(&self, text: &str) -> usize {
+        let whole = String::from_utf8_lossy(&self.whole);
+        if text.is_empty() {
+            0
+        } else {
+            whole.match_indices(text).filter(|(at, _)| bounded(&whole, *at, text.len())).count()
+        }
     }
 
     /// How often a text stands in the file: as whole lines, apart from blanks around them, where lines are spoken of.
     fn count(&self, text: &[u8], of_lines: bool) -> usize {
+        if text.is_empty() {
+            return 0;
+        }
         let whole_lines =
             lines(&self.whole, LineModel::Lm1).filter(|line| line.text.trim_ascii() == text.trim_ascii()).count();
         if of_lines && whole_lines > 0 { whole_lines } else { memmem::find_iter(&self.whole, text).count() }
     }
+}
+
+/// The words of a task without what it quotes and the paths it names, in small letters.
+fn words_of(task: &str, quotes: &[Quote], paths: &[&str]) -> String {
+    let mut words = String::with_capacity(task.len());
+    let mut at = 0;
+    for quote in quotes {
+        words.push_str(&task[at..quote.at]);
+        words.push_str(" … ");
+        at = quote.end;
+    }
+    words.push_str(&task[at..]);
+    let mut paths: Vec<&&str> = paths.iter().filter(|path| !path.is_empty()).collect();
+    paths.sort_by_key(|path| std::cmp::Reverse(path.len()));
+    for path in paths {
+        words = words.replace(*path, "…");
+    }
+    words.to_lowercase()
+}
+
+/// Counts that a task states of a text as such: `is there twice`, `occurs 5 times`.
+fn times_said(words: &str) -> Vec<(usize, String)> {
+    let mut said = Vec::new();
+    for verb in ["there", "occurs", "stands", "appears"] {
+        let numbers = NUMBERS.iter().enumerate().skip(2);
+        let times = numbers.flat_map(|(number, word)| {
+            [(number, format!("{verb} {word} times")), (number, format!("{verb} {number} times"))]
+        });
+        said.extend(
+            std::iter::once((2, format!("{verb} twice"))).chain(times).filter(|(_, phrase)| has_word(words, phrase)),
+        );
+    }
+    said
 }
 
 fn unix(bytes: &[u8]) -> Vec<u8> {
@@ -162,18 +238,22 @@ fn has_number(text: &str, number: &str) -> bool {
 }
 
 fn has_word(text: &str, word: &str) -> bool {
-    let bounded = |at: usize| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
-        [before, after].iter().all(|c| c.is_none_or(|c| !c.is_alphanumeric() && c != '_'))
-    };
-    text.match_indices(word).any(|(at, _)| bounded(at))
+    text.match_indices(word).any(|(at, _)| bounded(text, at, word.len()))
+}
+
+/// Nothing that belongs to a word stands before or after.
+fn bounded(text: &str, at: usize, length: usize) -> bool {
+    let before = text[..at].chars().next_back();
+    let after = text[at + length..].chars().next();
+    [before, after].iter().all(|c| c.is_none_or(|c| !c.is_alphanumeric() && c != '_'))
 }
 
 /// A text that a task quotes, and where the quote begins.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Quote {
     pub at: usize,
+    /// Where the quote with its marks ends.
+    pub end: usize,
     pub text: String,
 }
 
@@ -185,13 +265,13 @@ pub fn quotes(task: &str) -> Vec<Quote> {
     while at < task.len() {
         let rest = &task[at..];
         if let Some((text, length)) = fence(task, at) {
-            quotes.push(Quote { at, text });
+            quotes.push(Quote { at, end: at + length, text });
             at += length;
         } else if let Some((text, length)) = span(rest) {
-            quotes.push(Quote { at, text });
+            quotes.push(Quote { at, end: at + length, text });
             at += length;
         } else if let Some((text, length)) = json_string(rest) {
-            quotes.push(Quote { at, text });
+            quotes.push(Quote { at, end: at + length, text });
             at += length;
         } else {
             // Marks that nothing closes are text, all of them.
@@ -267,6 +347,14 @@ mod tests {
     #[test]
     fn counts_are_words() {
         assert!(says("is there twice", 2) && says("all 12 of them", 12) && says("the same line", 3));
+        assert_eq!(
+            words_of("In a/all.py, `2` is there Twice.", &quotes("In a/all.py, `2` is there Twice."), &["a/all.py"]),
+            "in …,  …  is there twice."
+        );
+        assert_eq!(
+            times_said("is there twice, used six times, occurs 3 times"),
+            [(2, "there twice".to_owned()), (3, "occurs 3 times".to_owned())]
+        );
         assert!(!says("the second", 2) && !says("12.5 callers", 5) && !says("tall", 3));
     }
 }

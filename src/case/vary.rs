@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::check::contradiction;
 use super::task::quotes;
 use super::{Case, Node, Rewrite, Tree};
-use crate::text::diff::common_ends;
+use crate::text::diff::{hunks, keys, matched};
 use crate::text::{BOM, Ending, Line, LineModel, lines};
 
 /// Of which case of its set a case is a variant, and in which bytes.
@@ -113,7 +114,8 @@ pub fn vary(case: &Case, bytes: Bytes) -> Result<Case, String> {
             }
             *after = match before {
                 Some(before) => rewriting.changed(path, before, after)?.into(),
-                // A new file has the bytes that the task asks for.
+                // Its endings are those that the task asks for, and nothing says which others it would have.
+                None if bytes != Bytes::Bom => return Err(format!("{path} is new")),
                 None => Arc::clone(after),
             };
         }
@@ -128,6 +130,21 @@ pub fn vary(case: &Case, bytes: Bytes) -> Result<Case, String> {
             target.find = target.find.as_deref().map(|find| retabbed_text(find, step));
         }
     }
+    if contradiction(&varied).is_some() {
+        // The breaks in its texts are those of the original: spelled with the variant's own they may fit.
+        let newline = if bytes == Bytes::Crlf { "\r\n" } else { "\n" };
+        let spelled = |text: &str| text.replace("\r\n", "\n").replace('\n', newline);
+        if let Some(target) = &mut varied.target {
+            target.content = spelled(&target.content);
+            target.find = target.find.as_deref().map(spelled);
+        }
+        if let Some(why) = contradiction(&varied) {
+            return Err(format!("then its {why}"));
+        }
+    }
+    if varied.may_stay() && !case.may_stay() {
+        return Err("its edit would be lost".to_owned());
+    }
     if varied.files == case.files && varied.seen == case.seen && varied.then == case.then {
         return Err("its bytes are so already".to_owned());
     }
@@ -138,7 +155,19 @@ pub fn vary(case: &Case, bytes: Bytes) -> Result<Case, String> {
 fn speaks_of(case: &Case, bytes: Bytes) -> Result<(), String> {
     let task = case.task.to_lowercase();
     let words: &[&str] = match bytes {
-        Bytes::Lf | Bytes::Crlf | Bytes::Cr | Bytes::Mixed => &["crlf", "carriage", "windows line", "unix line", " lf"],
+        Bytes::Lf | Bytes::Crlf | Bytes::Cr | Bytes::Mixed => &[
+            "crlf",
+            "carriage",
+            "windows",
+            "unix",
+            " lf",
+            "cr lf",
+            "line feed",
+            "ending",
+            "end differently",
+            "ends differently",
+            "mixed",
+        ],
         Bytes::NoFinalNewline => &["line break", "newline", "last line", "end of the file", "ends "],
         Bytes::Tabs => &["space", "tab", "indent", "blank"],
         Bytes::Bom => &["byte-order", "byte order", "bom", "first line"],
@@ -189,36 +218,44 @@ impl Rewriting {
     fn changed(&self, path: &str, before: &[u8], after: &[u8]) -> Result<Vec<u8>, String> {
         let old: Vec<Line<'_>> = lines(before, LineModel::Lm3).collect();
         let new: Vec<Line<'_>> = lines(after, LineModel::Lm3).collect();
-        let (head, tail) = common_ends(&old, &new);
-        let (gone, come) = (old.len() - head - tail, new.len() - head - tail);
-        let undetermined = match self.bytes {
-            // A line in place of a line keeps its ending, a line that goes takes it along; one that moves might do either.
-            Bytes::Mixed => come > 0 && (gone != come || moved(&old[head..head + gone], &new[head..head + come])),
-            // What ends the file when its last line goes, or another comes after it, is not said.
-            Bytes::NoFinalNewline => tail == 0 && gone != come,
-            _ => false,
-        };
-        if undetermined {
-            return Err(format!("the endings of {path} after the edit would not be determined"));
+        let mut as_before: Vec<Option<&Line<'_>>> = vec![None; new.len()];
+        let places = hunks(&keys(&old), &keys(&new));
+        for (from, to) in matched(old.len(), &places) {
+            if let (Some(slot), line) = (as_before.get_mut(to), old.get(from)) {
+                *slot = line;
+            }
+        }
+        for place in &places {
+            let (gone, come) = (place.old.len(), place.new.len());
+            let undetermined = match self.bytes {
+                // A line in place of a line keeps its ending, a line that goes takes it along.
+                Bytes::Mixed => come > 0 && gone != come,
+                // What ends the file when its last line goes, or another comes after it, is not said.
+                Bytes::NoFinalNewline => gone != come && place.old.end == old.len(),
+                _ => false,
+            };
+            if undetermined {
+                return Err(format!("the endings of {path} after the edit would not be determined"));
+            }
+            if gone == come {
+                for (from, to) in place.old.clone().zip(place.new.clone()) {
+                    as_before[to] = old.get(from);
+                }
+            }
+        }
+        let ended = |line: Option<&Line<'_>>| line.is_none_or(|line| !line.text.is_empty());
+        if self.bytes == Bytes::NoFinalNewline && !(ended(old.last()) && ended(new.last())) {
+            return Err(format!("{path} ends in an empty line, and would still end in a line break"));
         }
         let both = |ending| old.iter().any(|line| self.ending(line) == ending);
         if self.bytes == Bytes::Mixed && !(both(Ending::Lf) && both(Ending::CrLf)) {
             return Err("the file is too short to be mixed".to_owned());
         }
-        let endings: Vec<Ending> = new
-            .iter()
-            .enumerate()
-            .map(|(index, line)| {
-                let as_before = if index < head || gone == come {
-                    old.get(index)
-                } else if index >= new.len() - tail {
-                    old.get(index + old.len() - new.len())
-                } else {
-                    None
-                };
-                self.ending(as_before.unwrap_or(line))
-            })
-            .collect();
+        let ending = |(line, before): (&Line<'_>, &Option<&Line<'_>>)| match before {
+            Some(before) if self.bytes == Bytes::Mixed && line.ending != Ending::None => self.ending(before),
+            _ => self.ending(line),
+        };
+        let endings: Vec<Ending> = new.iter().zip(&as_before).map(ending).collect();
         Ok(self.written(after, &new, &endings))
     }
 
@@ -251,16 +288,6 @@ impl Rewriting {
         }
         out
     }
-}
-
-/// The same lines in another order.
-fn moved(old: &[Line<'_>], new: &[Line<'_>]) -> bool {
-    let sorted = |lines: &[Line<'_>]| {
-        let mut texts: Vec<Vec<u8>> = lines.iter().map(|line| line.text.to_vec()).collect();
-        texts.sort();
-        texts
-    };
-    sorted(old) == sorted(new)
 }
 
 /// The spaces of one step of indentation in the text files of a case.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::schema::SCHEMA;
 use super::tree::DEFAULT_MODE;
 use super::{Case, Node, Split, Tree};
-use crate::text::visible::is_invisible;
+use crate::text::visible::hides;
 
 /// A whole set. The text ends with a line break; characters that show nothing are written as escapes.
 pub fn set(name: &str, about: &str, subsets: &BTreeMap<String, Vec<String>>, cases: &[Case]) -> String {
@@ -33,11 +33,6 @@ pub fn text(value: &Value) -> String {
     out
 }
 
-/// Shows nothing, or shows only together with the character before it.
-fn hides(character: char) -> bool {
-    is_invisible(character) || character == '\u{7F}' || matches!(character, '\u{300}'..='\u{36F}')
-}
-
 /// One case. Contents are given as text, or as base64 where they are not UTF-8.
 pub fn entry(case: &Case) -> Value {
     let mut out = Map::new();
@@ -57,7 +52,7 @@ pub fn entry(case: &Case) -> Value {
     if !case.then.is_empty() {
         let then = case.then.iter().map(|rewrite| {
             let files: Map<String, Value> =
-                rewrite.files.iter().map(|(path, each)| (path.clone(), node(each))).collect();
+                rewrite.files.iter().map(|(path, each)| (path.clone(), node(each, usual_mode(case, path)))).collect();
             json!({ "after": rewrite.after.name(), "nth": rewrite.nth, "files": files })
         });
         out.insert("then".into(), then.collect());
@@ -85,12 +80,8 @@ fn outcome(case: &Case, changes: &BTreeMap<String, Option<Node>>) -> Value {
     let each = |(path, change): (&String, &Option<Node>)| {
         let value = match change {
             None => Value::Null,
-            Some(Node::File { bytes, mode }) => {
-                // The mode that the file has need not be said again.
-                let had = matches!(case.files.get(path), Some(Node::File { mode: before, .. }) if before == mode);
-                if had { content(bytes) } else { file(bytes, *mode) }
-            }
-            Some(other) => node(other),
+            Some(Node::File { bytes, mode }) => file(bytes, *mode, usual_mode(case, path)),
+            Some(other) => node(other, DEFAULT_MODE),
         };
         (path.clone(), value)
     };
@@ -99,22 +90,30 @@ fn outcome(case: &Case, changes: &BTreeMap<String, Option<Node>>) -> Value {
 
 fn tree(tree: &Tree) -> Value {
     let held = tree.iter().filter(|(_, each)| **each != Node::Directory);
-    Value::Object(held.map(|(path, each)| (path.to_owned(), node(each))).collect())
+    Value::Object(held.map(|(path, each)| (path.to_owned(), node(each, DEFAULT_MODE))).collect())
 }
 
-fn node(node: &Node) -> Value {
+/// The mode that a reader takes where none is said: the one that the file has at first.
+fn usual_mode(case: &Case, path: &str) -> u32 {
+    match case.files.get(path) {
+        Some(Node::File { mode, .. }) => *mode,
+        _ => DEFAULT_MODE,
+    }
+}
+
+fn node(node: &Node, usual: u32) -> Value {
     match node {
-        Node::File { bytes, mode } => file(bytes, *mode),
+        Node::File { bytes, mode } => file(bytes, *mode, usual),
         Node::Symlink { target } => json!({ "symlink": target }),
         // No case can hold anything else.
         Node::Directory | Node::Other => Value::Null,
     }
 }
 
-fn file(bytes: &[u8], mode: u32) -> Value {
+fn file(bytes: &[u8], mode: u32, usual: u32) -> Value {
     let mut value = content(bytes);
     if let Value::Object(map) = &mut value
-        && mode != DEFAULT_MODE
+        && mode != usual
     {
         map.insert("mode".into(), json!(format!("{mode:04o}")));
     }
@@ -142,7 +141,7 @@ mod tests {
             {"id": "a", "tags": ["t"], "files": {"d/f.txt": {"text": "one\u200b\r\n", "mode": "0755"}, "l": {"symlink": "../o/x"},
               "b": {"base64": "/w=="}}, "outside": {"o/x": {"text": "out"}}, "seen": {"d/f.txt": {"text": "zero"}},
              "then": [{"after": "call", "nth": 2, "files": {"n": {"text": ""}}}], "task": "Do `one`.",
-             "expect": {"d/f.txt": {"text": "e\u0301\u00a0"}, "b": null}, "target": {"path": "d/f.txt", "line": 1, "content": "x"}},
+             "expect": {"d/f.txt": {"text": "e\u0301\u00a0", "mode": "0644"}, "b": null}, "target": {"path": "d/f.txt", "line": 1, "content": "x"}},
             {"id": "b", "tags": [], "files": {"f": {"text": "1"}}, "task": "t", "expect_any": [{"f": {"text": "2"}}, {}]}]}"#;
         let read = |text: &str| {
             let (set, faults) = parse(Path::new("s.json"), text.as_bytes(), &Fixtures::new("."));

@@ -172,7 +172,7 @@ impl<'a> Talk<'a> {
         let mut conversation = planned.model.converse(Brief { key: &key, reads: &reads, solve: &solve });
         let deadline = Instant::now() + self.settings.timeout;
         let mut refused: HashMap<(String, String), usize> = HashMap::new();
-        let (mut edits, places) = (0, planned.case.places().max(1));
+        let mut edits = 0;
         for turn in 0..self.settings.max_turns {
             let request = Request { functions: &functions, messages: &self.messages };
             let (asked, sent) = (Instant::now(), digest(&functions, &self.messages));
@@ -199,7 +199,7 @@ impl<'a> Talk<'a> {
                 let edited = outcome.ok && self.edits(&call.name);
                 self.messages.push(Message::Tool { id: call.id.clone(), name: call.name.clone(), text: outcome.text });
                 edits += usize::from(edited);
-                if edited && self.settings.stop_after == StopAfter::Edit && edits >= places {
+                if edited && self.settings.stop_after == StopAfter::Edit && edits >= planned.case.places() {
                     return Ok(None);
                 }
                 if !outcome.ok {

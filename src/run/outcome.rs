@@ -155,6 +155,7 @@ fn difference(trees: &Trees) -> String {
                 format!("{shown} should not be there\n{}", diff::unified(b"", bytes, 0, 6, DIFF_WIDTH))
             }
             (Some(_), None) => format!("{shown} is missing"),
+            (None, Some(_)) => format!("{shown} should not be there"),
             _ => format!("{shown} is of another kind"),
         };
         parts.push(part);

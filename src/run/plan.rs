@@ -66,6 +66,7 @@ impl<'a> Plan<'a> {
         settings: &'a RunSettings,
     ) -> Self {
         let mut cells = Vec::new();
+        let digests: Vec<String> = selected.iter().map(Selected::digest).collect();
         for (model, planned) in models.iter().enumerate() {
             for (tool, edit_tool) in tools.iter().enumerate() {
                 for (set, chosen) in selected.iter().enumerate() {
@@ -75,7 +76,7 @@ impl<'a> Plan<'a> {
                         set: chosen.set.name.clone(),
                         subset: chosen.subset.clone(),
                         prompt: settings.prompt.name().to_owned(),
-                        digest: chosen.digest(),
+                        digest: digests[set].clone(),
                         conditions: fingerprint::conditions(planned, edit_tool.as_ref(), settings),
                         narrowed: chosen.narrowed,
                         cases: chosen.cases.len(),

@@ -20,7 +20,7 @@ use super::settings::RunSettings;
 /// # Errors
 /// When no workspaces or threads can be had.
 pub fn prove(sets: &[CaseSet]) -> io::Result<Vec<Row>> {
-    if sets.is_empty() {
+    if sets.iter().all(|set| set.cases.is_empty()) {
         return Ok(Vec::new());
     }
     let workspaces = Workspaces::create(None)?;

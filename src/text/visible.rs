@@ -81,7 +81,7 @@ fn push_inert(out: &mut String, character: char) {
 }
 
 /// Characters that show nothing, or that change how their neighbours are shown.
-pub fn is_invisible(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{80}'..='\u{A0}'
@@ -98,6 +98,11 @@ pub fn is_invisible(character: char) -> bool {
             | '\u{FFF9}'..='\u{FFFB}'
             | '\u{E0000}'..='\u{E0FFF}'
     )
+}
+
+/// Shows nothing by itself: invisible, a control, or shown only together with the character before it.
+pub fn hides(character: char) -> bool {
+    is_invisible(character) || character.is_control() || matches!(character, '\u{300}'..='\u{36F}')
 }
 
 fn is_blank(byte: u8) -> bool {

@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Component, Path};
 
 use super::nodes;
 use crate::case::{Node, Tree};
@@ -36,6 +36,11 @@ pub fn clear(root: &Path) -> io::Result<()> {
 /// # Errors
 /// Any error of the file system.
 pub fn put(root: &Path, path: &str, node: &Node) -> io::Result<()> {
+    // Whoever made the tree: nothing is written outside of the root.
+    if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+        let message = format!("`{path}` leads out of the directory");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
     let place = root.join(path);
     if matches!(node, Node::Directory) {
         return fs::create_dir_all(&place);
@@ -120,6 +125,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         materialise(&tree, directory.path()).unwrap();
         assert_eq!(take(directory.path()).unwrap(), tree);
+        for path in ["../x", "/tmp/x", "a/../../x"] {
+            assert!(put(directory.path(), path, &file("x", DEFAULT_MODE)).is_err(), "{path}");
+        }
         put(directory.path(), "link", &file("now a file", DEFAULT_MODE)).unwrap();
         assert_eq!(take(directory.path()).unwrap().bytes("link"), Some(&b"now a file"[..]));
     }

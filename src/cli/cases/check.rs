@@ -1,6 +1,6 @@
 //! `cases check`: proves every set, one line a fault.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -50,10 +50,14 @@ pub(super) fn main(flags: &CheckFlags) -> Result<Exit, Failure> {
 
 /// Cases whose expected bytes are not reached by a tool that can express them, and those that no tool can.
 fn unreached(survey: &Survey, rows: &[Row], pointer: &mut Pointer) -> Vec<CaseError> {
+    let mut by_case: HashMap<(&str, &str), Vec<&Row>> = HashMap::new();
+    for row in rows {
+        by_case.entry((&row.set, &row.case)).or_default().push(row);
+    }
     let mut faults = Vec::new();
     for set in &survey.sets {
         for case in &set.cases {
-            let mine: Vec<&Row> = rows.iter().filter(|row| row.set == set.name && row.case == case.id).collect();
+            let mine = by_case.remove(&(set.name.as_str(), case.id.as_str())).unwrap_or_default();
             for row in mine.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)) {
                 let error = row.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
                 let diff = row.detail.as_ref().map(|detail| detail.diff.replace('\n', " ⏎ ")).unwrap_or_default();

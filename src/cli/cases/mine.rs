@@ -1,6 +1,6 @@
 //! `cases mine`: cases from the history of a git repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -22,7 +22,7 @@ const UNLICENSED: &str = "unlicensed";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MineFlags {
-    /// A git repository, or a directory in one
+    /// A git repository, or a directory in one; the whole of it is looked at
     repository: PathBuf,
     /// So many cases
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -79,7 +79,11 @@ pub(super) fn main(flags: &MineFlags) -> Result<Exit, Failure> {
     let repository = Repository::open(&flags.repository).map_err(Failure::usage)?;
     let accepted: Vec<String> =
         PERMISSIVE.iter().map(|id| (*id).to_owned()).chain(flags.accept_license.iter().cloned()).collect();
-    let license = license(&repository, &accepted)?;
+    let files = repository.licenses().map_err(Failure::usage)?;
+    let license = license(&files, &accepted)?;
+    // What has a licence file of its own may be under another one.
+    let licensed = files.iter().filter(|(_, text)| text.is_none());
+    let licensed = licensed.filter_map(|(path, _)| Some(format!("{}/", path.rsplit_once('/')?.0))).collect();
     let plain: String =
         repository.name().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect::<String>();
     let name = flags.name.clone().unwrap_or_else(|| format!("mined-{}", plain.trim_matches('-')));
@@ -93,7 +97,7 @@ pub(super) fn main(flags: &MineFlags) -> Result<Exit, Failure> {
         per_file: flags.per_file,
         extensions: flags.ext.iter().map(|ext| ext.trim_start_matches('.').to_lowercase()).collect(),
     };
-    let mut miner = Miner::new(wish, flags.seed, repository.name(), license.clone(), &accepted);
+    let mut miner = Miner::new(wish, flags.seed, repository.name(), license.clone(), &accepted, licensed);
     let seen = dig(&repository, &mut miner, flags).map_err(Failure::usage)?;
     let left_out = miner.left_out.clone();
     let (cases, unproven) = proven(&name, miner.into_cases())?;
@@ -111,7 +115,7 @@ pub(super) fn main(flags: &MineFlags) -> Result<Exit, Failure> {
     let about = format!("Changes from the history of {} ({license}), seed {}.", repository.name(), flags.seed);
     keep(flags.out.as_deref(), flags.force, &write::set(&name, &about, &BTreeMap::new(), &cases))?;
     let short = match cases.len() < flags.count {
-        true => format!(", {} asked for: the history has no more of that kind", flags.count),
+        true => format!(", {} asked for: the history has no more that are fit", flags.count),
         false => String::new(),
     };
     output::message(&format!("{} cases from {seen} changed files, checked through every tool{short}", cases.len()));
@@ -139,9 +143,10 @@ fn dig(repository: &Repository, miner: &mut Miner, flags: &MineFlags) -> Result<
     Ok(seen)
 }
 
-/// What the licence files say, if it may be used.
-fn license(repository: &Repository, accepted: &[String]) -> Result<String, Failure> {
-    let files = repository.licenses().map_err(Failure::usage)?;
+/// What the licence files at the top say, if it may be used.
+fn license(all: &[(String, Option<String>)], accepted: &[String]) -> Result<String, Failure> {
+    let files: Vec<(&str, &str)> =
+        all.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?))).collect();
     let own = accepted.iter().any(|id| id == UNLICENSED);
     if files.is_empty() && own {
         return Ok(UNLICENSED.to_owned());
@@ -152,7 +157,7 @@ fn license(repository: &Repository, accepted: &[String]) -> Result<String, Failu
         return Ok(expression);
     }
     let unknown = files.iter().filter(|(_, text)| license_of(text).is_none());
-    let names: Vec<&str> = unknown.map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = unknown.map(|(name, _)| *name).collect();
     Err(Failure::usage(match (files.is_empty(), known.len() < files.len()) {
         (true, _) => anyhow!(
             "no licence file at the top of the repository says that its text may be copied; if it is your own, say \
@@ -176,12 +181,17 @@ fn proven(name: &str, cases: Vec<Case>) -> Result<(Vec<Case>, usize), Failure> {
     };
     let [set] = sets;
     let before = set.cases.len();
-    let right = |case: &Case| {
-        let mut mine = rows.iter().filter(|row| row.case == case.id);
-        let reached = mine.clone().any(|row| row.verdict == Verdict::Pass);
-        reached && !mine.any(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error))
-    };
-    let cases: Vec<Case> = set.cases.into_iter().filter(|case| right(case)).collect();
+    let mut reached: BTreeSet<&str> = BTreeSet::new();
+    let mut missed: BTreeSet<&str> = BTreeSet::new();
+    for row in &rows {
+        match row.verdict {
+            Verdict::Pass => reached.insert(&row.case),
+            Verdict::Fail | Verdict::Error => missed.insert(&row.case),
+            Verdict::Skipped => false,
+        };
+    }
+    let right = |case: &Case| reached.contains(case.id.as_str()) && !missed.contains(case.id.as_str());
+    let cases: Vec<Case> = set.cases.into_iter().filter(right).collect();
     let unproven = before - cases.len();
     Ok((cases, unproven))
 }

@@ -243,8 +243,12 @@ fn case_page(set: &CaseSet, case: &Case) -> String {
         }
     }
     for (path, node) in case.outside.iter() {
-        if let Node::File { bytes, .. } = node {
-            text.push_str(&format!("\nbeside the workspace: {path}\n{}", numbered(bytes)));
+        match node {
+            Node::File { bytes, .. } => {
+                text.push_str(&format!("\nbeside the workspace: {path}\n{}", numbered(bytes)));
+            }
+            Node::Symlink { target } => text.push_str(&format!("\nlink beside the workspace: {path} -> {target}\n")),
+            Node::Directory | Node::Other => {}
         }
     }
     for rewrite in &case.then {
@@ -267,8 +271,15 @@ fn case_page(set: &CaseSet, case: &Case) -> String {
             text.push_str(&format!("\n{name}: everything as it was\n"));
         }
         for path in changed {
-            let change = match (base.bytes(&path), accepted.bytes(&path)) {
-                (before, Some(after)) => diff::unified(before.unwrap_or_default(), after, 2, 200, 400),
+            let change = match (base.bytes(&path), accepted.get(&path)) {
+                (before, Some(Node::File { bytes, mode })) => {
+                    let had = matches!(base.get(&path), Some(Node::File { mode: had, .. }) if had != mode);
+                    let mode = if had { format!("mode {mode:04o}\n") } else { String::new() };
+                    mode + &diff::unified(before.unwrap_or_default(), bytes, 2, 200, 400)
+                }
+                (_, Some(Node::Symlink { target })) => format!("link -> {target}"),
+                // A directory comes with its files.
+                (_, Some(Node::Directory | Node::Other)) => continue,
                 (_, None) => "deleted".to_owned(),
             };
             text.push_str(&format!("\n{name}: {path}\n{change}\n"));

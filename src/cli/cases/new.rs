@@ -1,6 +1,6 @@
 //! `cases new`: from files before and after to a case, with the words, the target and the proof done for you.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::keep;
-use crate::case::check::contradiction;
+use crate::case::check::{self, contradiction};
 use crate::case::describe::{Way, describe};
-use crate::case::load::{self, NAME_RULE, is_name};
+use crate::case::fixtures::Fixtures;
+use crate::case::load::{self, NAME_RULE, Survey, is_name};
 use crate::case::tree::DEFAULT_MODE;
-use crate::case::{Case, CaseSet, Node, Tree, task, write};
+use crate::case::{Case, CaseSet, Node, Tree, check_path, task, write};
 use crate::cli::{Exit, Failure, output};
 use crate::run::prove::prove;
 use crate::score::Verdict;
@@ -56,24 +57,31 @@ pub(in crate::cli) struct NewFlags {
 
 pub(super) fn main(flags: &NewFlags) -> Result<Exit, Failure> {
     let (before, after) = (read(&flags.before, flags)?, read(&flags.after, flags)?);
-    let changed = before.changed_paths(&after);
+    let changed = changed_files(&before, &after);
+    for path in before.paths().chain(after.paths()) {
+        check_path(path).map_err(|why| Failure::usage(anyhow!("`{path}`: {why}; name another with --path")))?;
+    }
     if changed.is_empty() {
         return Err(Failure::usage(anyhow!("--before and --after are the same, so there is no edit")));
     }
+    let taken = ids_of(flags.into.as_deref())?;
     let mut case = draft(flags, &before, &after, &changed);
     output::message(&shown(&before, &after, &changed));
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if terminal {
         let mut answers = std::io::stdin().lock();
-        ask(&mut case, flags, &mut answers, &mut std::io::stderr())?;
+        ask(&mut case, flags, &taken, &mut answers, &mut std::io::stderr())?;
     }
     if case.id.is_empty() {
         return Err(Failure::usage(anyhow!("--id says what the case is called")));
     }
+    if case.tags.is_empty() {
+        return Err(Failure::usage(anyhow!("--tag says what shape the case is; it cannot be told from the files")));
+    }
     if case.task.is_empty() {
         return Err(Failure::usage(anyhow!("no words are known for this change; say the --task yourself")));
     }
-    let faults = faults(&case)?;
+    let faults = faults(&case, &taken)?;
     if !faults.is_empty() {
         let all = faults.join("; ");
         return Err(Failure::usage(anyhow!("the case does not hold: {all}; say the --task or the --target otherwise")));
@@ -86,6 +94,26 @@ pub(super) fn main(flags: &NewFlags) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Passed)
+}
+
+/// Files and links that differ; directories come and go with them.
+fn changed_files(before: &Tree, after: &Tree) -> Vec<String> {
+    let held = |path: &String| {
+        let directory = |node: Option<&Node>| matches!(node, None | Some(Node::Directory));
+        !(directory(before.get(path)) && directory(after.get(path)))
+    };
+    before.changed_paths(after).into_iter().filter(held).collect()
+}
+
+/// Ids of the cases that a set's file holds; of none that is not there yet.
+fn ids_of(file: Option<&Path>) -> Result<BTreeSet<String>, Failure> {
+    match file {
+        Some(file) if file.exists() => {
+            let sets = load::load(file).map_err(Failure::usage)?;
+            Ok(sets.into_iter().flat_map(|set| set.cases).map(|case| case.id).collect())
+        }
+        _ => Ok(BTreeSet::new()),
+    }
 }
 
 /// A file as a tree of one, or a directory.
@@ -122,9 +150,7 @@ fn draft(flags: &NewFlags, before: &Tree, after: &Tree, changed: &[String]) -> C
                     known = false;
                 }
             },
-            (None, Some(_)) | (Some(_), None) => known = false,
-            // A directory comes and goes with its files.
-            (None, None) => {}
+            _ => known = false,
         }
     }
     tags.sort();
@@ -132,13 +158,7 @@ fn draft(flags: &NewFlags, before: &Tree, after: &Tree, changed: &[String]) -> C
     if changed.len() > 1 {
         tags = vec!["several-files".to_owned()];
     }
-    let changes = changed
-        .iter()
-        .filter(|path| {
-            !matches!((before.get(path), after.get(path)), (Some(Node::Directory), _) | (_, Some(Node::Directory)))
-        })
-        .map(|path| (path.clone(), after.get(path).cloned()))
-        .collect();
+    let changes = changed.iter().map(|path| (path.clone(), after.get(path).cloned())).collect();
     let mut accepted = vec![changes];
     if flags.may_stay {
         accepted.push(BTreeMap::new());
@@ -172,7 +192,13 @@ fn shown(before: &Tree, after: &Tree, changed: &[String]) -> String {
 }
 
 /// Asks for what the flags leave open, each with what would be taken, until the case holds.
-fn ask(case: &mut Case, flags: &NewFlags, answers: &mut impl BufRead, out: &mut impl Write) -> Result<(), Failure> {
+fn ask(
+    case: &mut Case,
+    flags: &NewFlags,
+    taken: &BTreeSet<String>,
+    answers: &mut impl BufRead,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     loop {
         if flags.id.is_none() {
             let id = question("id (letters, digits, `-`)", &case.id, answers, out)?;
@@ -185,7 +211,7 @@ fn ask(case: &mut Case, flags: &NewFlags, answers: &mut impl BufRead, out: &mut 
             let tags = question("tags (shapes, not languages)", &case.tags.join(","), answers, out)?;
             case.tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect();
         }
-        let faults = faults(case)?;
+        let faults = faults(case, taken)?;
         if faults.is_empty() {
             return Ok(());
         }
@@ -214,8 +240,11 @@ fn question(what: &str, offered: &str, answers: &mut impl BufRead, out: &mut imp
 }
 
 /// Why the case is not fit, alone.
-fn faults(case: &Case) -> Result<Vec<String>, Failure> {
+fn faults(case: &Case, taken: &BTreeSet<String>) -> Result<Vec<String>, Failure> {
     let mut faults = Vec::new();
+    if taken.contains(&case.id) {
+        faults.push(format!("the set has a case `{}` already; choose another id", case.id));
+    }
     if !is_name(&case.id) {
         faults.push(format!("id `{}`: {NAME_RULE}", case.id));
     }
@@ -241,13 +270,12 @@ fn faults(case: &Case) -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// Adds a case to a set's file, in the form that sets are written in. The set as it then is must load.
+/// Adds a case to a set's file, in the form that sets are written in. What the set then holds must be no worse.
 fn add(file: &Path, case: &Case, subset: Option<&str>) -> Result<(), Failure> {
+    // A link leads to the set.
+    let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let mut set = match std::fs::read_to_string(file) {
-        Ok(text) => {
-            load::load(file).map_err(Failure::usage)?;
-            serde_json::from_str::<Value>(text.trim_start_matches('\u{FEFF}')).map_err(Failure::usage)?
-        }
+        Ok(text) => serde_json::from_str::<Value>(text.trim_start_matches('\u{FEFF}')).map_err(Failure::usage)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             if !is_name(&name) {
@@ -257,14 +285,7 @@ fn add(file: &Path, case: &Case, subset: Option<&str>) -> Result<(), Failure> {
         }
         Err(error) => return Err(Failure::usage(anyhow!("cannot read {}: {error}", file.display()))),
     };
-    let taken = |entry: &Value| entry["id"] == json!(case.id);
-    if set["cases"].as_array().is_some_and(|cases| cases.iter().any(taken)) {
-        return Err(Failure::usage(anyhow!(
-            "{} has a case `{}` already; choose another --id",
-            file.display(),
-            case.id
-        )));
-    }
+    let known = if file.exists() { told(load::survey(file).map_err(Failure::usage)?) } else { Vec::new() };
     if let Some(cases) = set["cases"].as_array_mut() {
         cases.push(write::entry(case));
     }
@@ -277,7 +298,20 @@ fn add(file: &Path, case: &Case, subset: Option<&str>) -> Result<(), Failure> {
             empty => *empty = json!([case.id]),
         }
     }
-    keep(Some(file), true, &write::text(&set))
+    let text = write::text(&set);
+    let fixtures = Fixtures::new(load::fixtures_of(file.parent().unwrap_or(Path::new("."))));
+    let (parsed, faults) = load::parse(file, text.as_bytes(), &fixtures);
+    let then = told(Survey { sets: parsed.into_iter().collect(), faults, fixtures });
+    match then.into_iter().find(|fault| !known.contains(fault)) {
+        Some(fault) => Err(Failure::usage(anyhow!("with this case {} would not hold: {fault}", file.display()))),
+        None => keep(Some(file), true, &text),
+    }
+}
+
+/// What is wrong with a set, whatever the place.
+fn told(survey: Survey) -> Vec<String> {
+    let found = check::faults(&survey, &mut check::Pointer::default());
+    survey.faults.into_iter().chain(found).map(|fault| fault.message).collect()
 }
 
 #[cfg(test)]
@@ -311,12 +345,12 @@ mod tests {
         assert_eq!(case.target.as_ref().and_then(|target| target.line), Some(1));
         let (mut answers, mut out) = (&b"no good\nIn a.txt, change `z`.\n\nfine\n\nshape,other\n"[..], Vec::new());
         // The first round is refused; the second offers its task again and gets another id; then the answers end.
-        ask(&mut case, &flags(), &mut answers, &mut out).unwrap_err();
+        ask(&mut case, &flags(), &BTreeSet::new(), &mut answers, &mut out).unwrap_err();
         let shown = String::from_utf8(out).unwrap();
         assert!(shown.contains("not yet: id `no good`") && shown.contains("not yet: the task quotes `z`"), "{shown}");
         let mut case = draft(&flags(), &before, &after, &before.changed_paths(&after));
         let (mut answers, mut out) = (&b"one-more\n\n\n"[..], Vec::new());
-        ask(&mut case, &flags(), &mut answers, &mut out).unwrap();
+        ask(&mut case, &flags(), &BTreeSet::new(), &mut answers, &mut out).unwrap();
         assert_eq!((case.id.as_str(), case.tags.as_slice()), ("one-more", &["line-replaced".to_owned()][..]));
         assert_eq!(case.task, "In a.txt, change the line `x = 1` to `x = 3`.");
     }
