@@ -147,7 +147,7 @@ pub fn license_of(text: &str) -> Option<&'static str> {
         Some("MPL-2.0")
     } else if titled("apache license") && titled("version 2.0") {
         Some("Apache-2.0")
-    } else if titled("history of the software") && has("psf license agreement") {
+    } else if has("history of the software") && has("python software foundation license") {
         Some("PSF-2.0")
     } else if titled("boost software license") {
         Some("BSL-1.0")
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(license_of(&format!("GNU AFFERO General Public License {mit}")), Some("AGPL-3.0"));
         assert_eq!(license_of("Business Source License 1.1 ... Change License: Apache License, Version 2.0"), None);
         let python = format!(
-            "A. HISTORY OF THE SOFTWARE {} PSF LICENSE AGREEMENT, compatible with the GNU General Public License",
+            "A. HISTORY OF THE SOFTWARE {} PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2, compatible with the GNU General Public License",
             "x ".repeat(200)
         );
         assert_eq!(license_of(&python), Some("PSF-2.0"));
