@@ -13,17 +13,22 @@ use support::{Place, Server, TWO, answer, builtin, calls, code, edit, repository
 #[test]
 fn the_stand_ins_prove_the_scorer_on_the_shipped_cases() {
     let place = Place::new();
-    for (name, all) in [("oracle", true), ("noop", false), ("garbage", false)] {
+    // Garbage is slow where it is long, and the release subsets have every shape.
+    let some = ["--subset", "release"];
+    for (name, all, which, least) in
+        [("oracle", true, &[][..], 1_300), ("noop", false, &[][..], 1_300), ("garbage", false, &some[..], 300)]
+    {
         let output = place
             .editgate()
             .args(["run", "-m", &format!("builtin/{name}"), "--no-gate", "--out", name])
             .args(["--tool", "edit_file", "--tool", "EditFile", "--tool", "filesystem_write", "--cases"])
             .arg(repository().join("cases"))
+            .args(which)
             .output()
             .expect("ran");
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         let rows = place.rows(name);
-        assert!(rows.len() >= 1_100, "{} rows", rows.len());
+        assert!(rows.len() >= least, "{} rows", rows.len());
         for row in &rows {
             // Where leaving the files as they are is right, whoever changes nothing is right.
             let (verdict, class) = (&row["verdict"], &row["class"]);
@@ -33,7 +38,7 @@ fn the_stand_ins_prove_the_scorer_on_the_shipped_cases() {
             }
         }
         let untouched = rows.iter().filter(|row| row["class"] == "pass.untouched").count();
-        assert!((15..120).contains(&untouched), "{name}: {untouched}");
+        assert!((3..120).contains(&untouched), "{name}: {untouched}");
         if name == "noop" {
             let fails = rows.iter().filter(|row| row["verdict"] == "fail");
             assert!(fails.clone().all(|row| row["harm"] == false && row["class"] == "fail.no_call"));

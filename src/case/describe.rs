@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Target;
 use crate::text::diff::{Hunk, hunks, keys};
 use crate::text::visible::hides;
-use crate::text::{Ending, Line, LineModel, lines, without_bom};
+use crate::text::{Ending, Line, LineModel, is_text, lines, longest_run_of_marks, without_bom};
 
 /// What one place of a change does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,8 +72,7 @@ pub struct Described {
 /// Why words of this kind cannot determine it: not text, nothing changed, lines that come into a file of mixed endings or
 /// after a last line that nothing ends.
 pub fn describe(path: &str, before: &[u8], after: &[u8], way: Way) -> Result<Described, String> {
-    let text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0);
-    if !text(before) || !text(after) {
+    if !is_text(before) || !is_text(after) {
         return Err(format!("{path} is not a text file in UTF-8, so its change is for a person to describe"));
     }
     let (old_body, old_mark) = without_bom(before);
@@ -264,19 +263,15 @@ fn quoted(text: &str) -> String {
     if !spannable(text) || text != text.trim() {
         return format!("the JSON string {}", json!(text));
     }
-    let marks = "`".repeat(longest_run(text) + 1);
+    let marks = "`".repeat(longest_run_of_marks(text) + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{marks}{pad}{text}{pad}{marks}")
 }
 
 fn block(lines: &[Line<'_>], range: Range<usize>) -> String {
     let text = lines[range].iter().map(text_of).collect::<Vec<_>>().join("\n");
-    let fence = "`".repeat((longest_run(&text) + 1).max(3));
+    let fence = "`".repeat((longest_run_of_marks(&text) + 1).max(3));
     format!("{fence}\n{text}\n{fence}")
-}
-
-fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 fn these(count: usize) -> String {

@@ -9,7 +9,7 @@ use super::secrets::Secrets;
 use super::tree::DEFAULT_MODE;
 use super::{Case, Node, Source, Tree, check_path, task};
 use crate::text::diff::{Hunk, hunks, keys};
-use crate::text::{Ending, Line, LineModel, lines, without_bom};
+use crate::text::{Ending, Line, LineModel, is_text, lines, without_bom};
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -128,7 +128,6 @@ impl Miner {
     }
 
     fn case_of(&mut self, change: &Change, before: &[u8], after: &[u8]) -> Result<Case, &'static str> {
-        let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0);
         if !is_text(before) || !is_text(after) {
             return Err("not text");
         }

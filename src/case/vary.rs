@@ -10,7 +10,7 @@ use super::check::contradiction;
 use super::task::quotes;
 use super::{Case, Node, Rewrite, Tree};
 use crate::text::diff::{hunks, keys, matched};
-use crate::text::{BOM, Ending, Line, LineModel, lines};
+use crate::text::{BOM, Ending, Line, LineModel, is_text, lines};
 
 /// Of which case of its set a case is a variant, and in which bytes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -179,10 +179,6 @@ fn speaks_of(case: &Case, bytes: Bytes) -> Result<(), String> {
         Some(word) => Err(format!("its task speaks of \"{}\"", word.trim())),
         None => Ok(()),
     }
-}
-
-fn is_text(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
 }
 
 struct Rewriting {

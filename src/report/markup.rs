@@ -1,6 +1,6 @@
 //! Putting any text into Markdown so that it shows and does nothing.
 
-use crate::text::visible;
+use crate::text::{longest_run_of_marks, visible};
 
 /// Plain text in a paragraph or table cell: no markup, no HTML, no mention, no line break.
 pub(super) fn text(text: &str) -> String {
@@ -33,7 +33,7 @@ pub(super) fn code(text: &str) -> String {
     if text.trim().is_empty() {
         return "(empty)".to_owned();
     }
-    let fence = "`".repeat(longest_run(&text) + 1);
+    let fence = "`".repeat(longest_run_of_marks(&text) + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
@@ -41,7 +41,7 @@ pub(super) fn code(text: &str) -> String {
 /// A fenced block.
 pub(super) fn block(language: &str, text: &str) -> String {
     let text = visible::inert(text);
-    let fence = "`".repeat((longest_run(&text) + 1).max(3));
+    let fence = "`".repeat((longest_run_of_marks(&text) + 1).max(3));
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }
 
@@ -52,10 +52,6 @@ pub(super) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
         out.push_str(&format!("| {} |\n", row.join(" | ")));
     }
     out
-}
-
-fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 #[cfg(test)]
