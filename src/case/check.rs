@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 
 use super::fixtures::Fixtures;
 use super::load::{NAME_RULE, Survey, is_name};
-use super::place::{Step, offset_of, position_of};
+use super::place::{Step, offset_in, offset_of, position_at, position_of};
 use super::vary::vary;
 use super::{Case, CaseError, CaseSet, task};
 
@@ -43,8 +43,7 @@ impl Pointer {
 
     /// A fault of a set, at a value of its file.
     pub fn set_fault(&mut self, set: &CaseSet, steps: &[Step<'_>], message: String) -> CaseError {
-        let text = &self.file(set).text;
-        let position = offset_of(text, steps).map(|offset| position_of(text, offset));
+        let position = position_at(&self.file(set).text, steps);
         CaseError { file: set.file.clone(), position, message }
     }
 
@@ -71,8 +70,7 @@ fn places_of(text: &str) -> HashMap<String, Range<usize>> {
     let entries = serde_json::from_str::<Entries<'_>>(text).map_or(Vec::new(), |entries| entries.cases);
     let place = |raw: &&RawValue| {
         let entry = raw.get();
-        // The raw value borrows from the text, so its address tells where it stands.
-        let start = (entry.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        let start = offset_in(text, entry);
         Some((serde_json::from_str::<Id>(entry).ok()?.id, start..start + entry.len()))
     };
     // Of an id that is there twice the first one was read.
@@ -120,39 +118,36 @@ fn cover(set: &CaseSet, pointer: &mut Pointer, faults: &mut Vec<CaseError>) {
 }
 
 fn of_case(set: &CaseSet, case: &Case, pointer: &mut Pointer, faults: &mut Vec<CaseError>) {
+    let variant = broken_variant(set, case).map(|why| ("variant", why));
+    for (key, message) in faults_alone(case).into_iter().chain(variant) {
+        faults.push(pointer.case_fault(set, case, key, message));
+    }
+}
+
+/// What is wrong with a case by itself, each with the key that it stands under.
+pub fn faults_alone(case: &Case) -> Vec<(&'static str, String)> {
+    let mut faults = Vec::new();
     if case.tags.is_empty() {
-        faults.push(pointer.case_fault(set, case, "tags", "no tag says what shape it is"));
+        faults.push(("tags", "no tag says what shape it is".to_owned()));
     }
     for (index, tag) in case.tags.iter().enumerate() {
         if !is_name(tag) {
-            faults.push(pointer.case_fault(set, case, "tags", format!("tag `{tag}`: {NAME_RULE}")));
+            faults.push(("tags", format!("tag `{tag}`: {NAME_RULE}")));
         }
         if case.tags[..index].contains(tag) {
-            faults.push(pointer.case_fault(set, case, "tags", format!("tag `{tag}` is there twice")));
+            faults.push(("tags", format!("tag `{tag}` is there twice")));
         }
     }
     if let Some(rewrite) = case.then.iter().find(|rewrite| rewrite.files.is_empty()) {
-        let message = format!("then: nothing is written after {} {}", rewrite.after.name(), rewrite.nth);
-        faults.push(pointer.case_fault(set, case, "then", message));
+        faults.push(("then", format!("then: nothing is written after {} {}", rewrite.after.name(), rewrite.nth)));
     }
-    for fault in task::faults(case) {
-        faults.push(pointer.case_fault(set, case, "task", fault));
-    }
+    faults.extend(task::faults(case).into_iter().map(|fault| ("task", fault)));
     // With no rewrite under way, doing nothing leaves the files as they are first.
     if !case.may_stay() && case.accepted_from(&case.files).contains(&case.files) {
-        faults.push(pointer.case_fault(
-            set,
-            case,
-            "expect",
-            "doing nothing would pass, and it does not say that it may",
-        ));
+        faults.push(("expect", "doing nothing would pass, and it does not say that it may".to_owned()));
     }
-    if let Some(why) = contradiction(case) {
-        faults.push(pointer.case_fault(set, case, "target", why));
-    }
-    if let Some(why) = broken_variant(set, case) {
-        faults.push(pointer.case_fault(set, case, "variant", why));
-    }
+    faults.extend(contradiction(case).map(|why| ("target", why)));
+    faults
 }
 
 /// Why a target does not say the edit that is expected.

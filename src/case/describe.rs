@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Target;
 use crate::text::diff::{Hunk, hunks, keys};
 use crate::text::visible::hides;
-use crate::text::{Ending, Line, LineModel, is_text, lines, longest_run_of_marks, without_bom};
+use crate::text::{Ending, Line, LineModel, is_text, lines, marks, without_bom};
 
 /// What one place of a change does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -263,15 +263,11 @@ fn quoted(text: &str) -> String {
     if !spannable(text) || text != text.trim() {
         return format!("the JSON string {}", json!(text));
     }
-    let marks = "`".repeat(longest_run_of_marks(text) + 1);
-    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    format!("{marks}{pad}{text}{pad}{marks}")
+    marks::span(text)
 }
 
 fn block(lines: &[Line<'_>], range: Range<usize>) -> String {
-    let text = lines[range].iter().map(text_of).collect::<Vec<_>>().join("\n");
-    let fence = "`".repeat((longest_run_of_marks(&text) + 1).max(3));
-    format!("{fence}\n{text}\n{fence}")
+    marks::block("", &lines[range].iter().map(text_of).collect::<Vec<_>>().join("\n"))
 }
 
 fn these(count: usize) -> String {

@@ -8,7 +8,7 @@ use walkdir::WalkDir;
 
 use super::build::build;
 use super::fixtures::{Fixtures, read_regular};
-use super::place::{Step, offset_of, position_of};
+use super::place::{Step, offset_in, offset_of, position_of};
 use super::schema::{CaseEntry, SCHEMA, SetFile};
 use super::{CaseError, CaseSet};
 use crate::text::without_bom;
@@ -144,8 +144,7 @@ pub fn parse(file: &Path, bytes: &[u8], fixtures: &Fixtures) -> (Option<CaseSet>
     let mut broken = false;
     for (index, raw) in set.cases.iter().enumerate() {
         let raw = raw.get();
-        // The raw value borrows from the text, so its address tells where it stands.
-        let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        let offset = offset_in(text, raw);
         let entry: CaseEntry = match source.read(raw, offset, &format!("cases[{index}].")) {
             Ok(entry) => entry,
             Err(error) => {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::describe::{Shape, Way, describe};
 use super::secrets::Secrets;
 use super::tree::DEFAULT_MODE;
-use super::{Case, Node, Source, Tree, check_path, task};
+use super::{Case, Node, Source, check_path, task};
 use crate::text::diff::{Hunk, hunks, keys};
 use crate::text::{Ending, Line, LineModel, is_text, lines, without_bom};
 
@@ -58,13 +58,13 @@ pub struct Miner {
 }
 
 impl Miner {
-    /// `accepted` are the licences that a file may state; what lies in a directory of `licensed` is left alone.
+    /// What lies in a directory of `licensed` is left alone.
     pub fn new(
         wish: Wish,
         seed: u64,
         repository: String,
         license: String,
-        accepted: &[String],
+        secrets: Secrets,
         licensed: Vec<String>,
     ) -> Self {
         Miner {
@@ -73,7 +73,7 @@ impl Miner {
             seed,
             repository,
             license,
-            secrets: Secrets::new(accepted),
+            secrets,
             cases: Vec::new(),
             per_path: HashMap::new(),
             known: HashSet::new(),
@@ -205,18 +205,15 @@ impl Miner {
             tags,
             task: described.task,
             files: [(change.path.clone(), node(before))].into_iter().collect(),
-            outside: Tree::default(),
-            seen: BTreeMap::new(),
-            then: Vec::new(),
             accepted: vec![BTreeMap::from([(change.path.clone(), Some(node(expected)))])],
             target: described.target,
-            variant: None,
             source: Some(Source {
                 repository: self.repository.clone(),
                 commit: change.commit.clone(),
                 path: change.path.clone(),
                 license: self.license.clone(),
             }),
+            ..Case::default()
         };
         if case.target.is_none() || !task::faults_of_plain_words(&case).is_empty() {
             return Err("not determined");
@@ -295,7 +292,14 @@ mod tests {
 
     fn miner() -> Miner {
         let wish = Wish { shapes: Shape::ALL.to_vec(), lines: 2..=50, changed: 3, per_file: 2, extensions: vec![] };
-        Miner::new(wish, 7, "r".into(), "MIT".into(), &["MIT".to_owned()], vec!["lib/".to_owned()])
+        Miner::new(
+            wish,
+            7,
+            "r".into(),
+            "MIT".into(),
+            Secrets::new(&["MIT".to_owned()]).unwrap(),
+            vec!["lib/".to_owned()],
+        )
     }
 
     fn change(path: &str) -> Change {

@@ -47,8 +47,15 @@ pub struct CaseSet {
     pub cases: Vec<Case>,
 }
 
+impl CaseSet {
+    /// Cases that stand in no file yet.
+    pub fn loose(name: &str, cases: Vec<Case>) -> Self {
+        CaseSet { name: name.to_owned(), about: String::new(), file: PathBuf::new(), subsets: BTreeMap::new(), cases }
+    }
+}
+
 /// Files before, a task in plain words, the exact files after.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Case {
     pub id: String,
     pub tags: Vec<String>,

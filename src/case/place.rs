@@ -30,8 +30,17 @@ pub fn offset_of(text: &str, steps: &[Step<'_>]) -> Option<usize> {
             None => break,
         }
     }
-    // The raw value borrows from the text, so its address tells where it stands.
-    Some((value.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize))
+    Some(offset_in(text, value.get()))
+}
+
+/// The byte offset of a part of a text that was borrowed from it: its address tells where it stands.
+pub fn offset_in(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
+}
+
+/// 1-based line and column of the value that `steps` lead to. `None` when the text is not JSON.
+pub fn position_at(text: &str, steps: &[Step<'_>]) -> Option<(usize, usize)> {
+    offset_of(text, steps).map(|offset| position_of(text, offset))
 }
 
 /// 1-based line and column (in characters) of a byte offset.

@@ -5,7 +5,7 @@ use regex::bytes::{Regex, RegexSet};
 
 /// The shapes of keys and tokens that are publicly documented by those who issue them, private keys, headers with
 /// credentials, and values that are assigned to names such as `password`.
-const SECRETS: [&str; 23] = [
+const SECRETS: [&str; 20] = [
     r"-----BEGIN [A-Z ]*PRIVATE KEY",
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     r"\bgh[pousr]_[A-Za-z0-9]{20,}",
@@ -23,14 +23,19 @@ const SECRETS: [&str; 23] = [
     r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.",
     r"\b(?:npm|pypi|dop|shpat|hf)_[A-Za-z0-9]{20,}",
     r"(?i)\b(?:basic|bearer)\s+[A-Za-z0-9+/=_.-]{16,}",
-    // Assigned to such a name: a text in quotes, a bare value with a digit, or a bare value that ends its line.
-    r#"(?i)(?:password|passwd|passphrase|secret|api_?key|private_?key|access_?key|signing_?key)[a-z0-9_]*["']?\s{0,3}(?::|=>?)\s{0,3}["'][^"'\n]{6,}["']"#,
-    r#"(?i)(?:password|passwd|passphrase|secret|api_?key|private_?key|access_?key|signing_?key)[a-z0-9_]*["']?\s{0,3}(?::|=>?)\s{0,3}[^\s"'(){}<>\[\],;$]*[0-9][^\s"'(){}<>\[\],;$]{2,}"#,
-    r#"(?im)(?:password|passwd|passphrase|secret|api_?key|private_?key|access_?key|signing_?key)[a-z0-9_]*["']?\s{0,3}(?::|=>?)\s{0,3}[^\s"'(){}<>\[\],;$]{6,}\s*$"#,
     r#"(?i)token[a-z0-9_]*["']?\s{0,3}(?::|=>?)\s{0,3}["'][^\s"']{8,}["']"#,
     r"(?i)token[a-z0-9_]*\s{0,3}[:=]\s{0,3}[A-Za-z_.-]*[0-9][A-Za-z0-9_./+=-]{15,}",
     // Long runs of letters and digits: what keys of unknown makers look like, and digests, which nobody misses.
     r"\b[A-Za-z0-9+/_-]{44,}={0,2}|\b[0-9a-fA-F]{32,}\b",
+];
+
+/// The beginning of an assignment to a name that tells of a secret, and what follows it: a text in quotes, a bare value
+/// with a digit, or a bare value that ends its line.
+const NAMED: &str = r#"(?im)(?:password|passwd|passphrase|secret|api_?key|private_?key|access_?key|signing_?key)[a-z0-9_]*["']?\s{0,3}(?::|=>?)\s{0,3}"#;
+const VALUES: [&str; 3] = [
+    r#"["'][^"'\n]{6,}["']"#,
+    r#"[^\s"'(){}<>\[\],;$]*[0-9][^\s"'(){}<>\[\],;$]{2,}"#,
+    r#"[^\s"'(){}<>\[\],;$]{6,}\s*$"#,
 ];
 
 /// An address of a person; those of reserved domains (RFC 2606) belong to nobody.
@@ -46,22 +51,28 @@ const CONDITIONS: &str = r"(?i)GNU (?:Lesser |Affero )?General Public License|Mo
 #[derive(Debug)]
 pub struct Secrets {
     secrets: RegexSet,
-    address: Option<Regex>,
-    license: Option<Regex>,
-    conditions: Option<Regex>,
+    address: Regex,
+    license: Regex,
+    conditions: Regex,
     /// SPDX identifiers that a file may state.
     accepted: Vec<String>,
 }
 
 impl Secrets {
-    pub fn new(accepted: &[String]) -> Self {
-        Secrets {
-            secrets: RegexSet::new(SECRETS).unwrap_or_else(|_| RegexSet::empty()),
-            address: Regex::new(ADDRESS).ok(),
-            license: Regex::new(LICENSE).ok(),
-            conditions: Regex::new(CONDITIONS).ok(),
+    /// `accepted` are the licences that a file may state.
+    ///
+    /// # Errors
+    /// When a pattern is none: nothing may pass for want of a filter.
+    pub fn new(accepted: &[String]) -> Result<Self, regex::Error> {
+        let assigned = VALUES.iter().map(|value| format!("{NAMED}{value}"));
+        let patterns = SECRETS.iter().map(|pattern| (*pattern).to_owned()).chain(assigned);
+        Ok(Secrets {
+            secrets: RegexSet::new(patterns)?,
+            address: Regex::new(ADDRESS)?,
+            license: Regex::new(LICENSE)?,
+            conditions: Regex::new(CONDITIONS)?,
             accepted: accepted.to_vec(),
-        }
+        })
     }
 
     /// Whether the file holds anything of that kind.
@@ -74,14 +85,12 @@ impl Secrets {
             let domain = String::from_utf8_lossy(domain).to_lowercase();
             NOBODY.iter().any(|end| domain == *end || domain.ends_with(&format!(".{end}")))
         };
-        self.address.iter().any(|address| address.captures_iter(bytes).any(|found| !nobody(&found[1])))
+        self.address.captures_iter(bytes).any(|found| !nobody(&found[1]))
     }
 
     fn other_license(&self, bytes: &[u8]) -> bool {
-        self.conditions.iter().any(|conditions| conditions.is_match(bytes))
-            || self.license.iter().any(|license| {
-                license.captures_iter(bytes).any(|found| !accepts(&self.accepted, &String::from_utf8_lossy(&found[1])))
-            })
+        let other = |stated: &[u8]| !accepts(&self.accepted, &String::from_utf8_lossy(stated));
+        self.conditions.is_match(bytes) || self.license.captures_iter(bytes).any(|found| other(&found[1]))
     }
 }
 
@@ -174,8 +183,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles_and_finds_its_kind() {
-        assert!(RegexSet::new(SECRETS).is_ok() && Regex::new(ADDRESS).is_ok() && Regex::new(LICENSE).is_ok());
-        let secrets = Secrets::new(&["MIT".to_owned()]);
+        let secrets = Secrets::new(&["MIT".to_owned()]).unwrap();
         let made_up = [
             format!("-----BEGIN {} KEY-----", "OPENSSH PRIVATE"),
             "id = AKIAIOSFODNN7EXAMPLE".to_owned(),

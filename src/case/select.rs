@@ -149,19 +149,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn set(name: &str, ids: &[&str], release: &[&str]) -> CaseSet {
-        let case = |id: &&str| Case {
-            id: (*id).to_owned(),
-            tags: vec![format!("tag-{id}")],
-            task: String::new(),
-            files: super::super::Tree::default(),
-            outside: super::super::Tree::default(),
-            seen: BTreeMap::new(),
-            then: vec![],
-            accepted: vec![],
-            target: None,
-            variant: None,
-            source: None,
-        };
+        let case = |id: &&str| Case { id: (*id).to_owned(), tags: vec![format!("tag-{id}")], ..Case::default() };
         let release: Vec<String> = release.iter().map(|id| (*id).to_owned()).collect();
         CaseSet {
             name: name.to_owned(),

@@ -71,21 +71,20 @@ impl Target {
 
     /// A line break of the text stands for whichever the file has.
     fn by_text(&self, body: &[u8]) -> Result<Vec<u8>, String> {
-        let find = self.find.as_deref().unwrap_or_default().as_bytes();
-        let as_is = memmem::find_iter(body, find).count();
-        if as_is == 1 {
-            let at = memmem::find(body, find).unwrap_or_default();
-            return Ok([&body[..at], self.content.as_bytes(), &body[at + find.len()..]].concat());
-        }
-        let bridged = String::from_utf8_lossy(find).replace('\n', "\r\n").into_bytes();
-        let places: Vec<usize> = memmem::find_iter(body, &bridged).collect();
-        match (as_is, places.as_slice()) {
-            (0, [at]) => {
+        let find = self.find.as_deref().unwrap_or_default();
+        let bridged = find.replace('\n', "\r\n");
+        let places = |text: &str| memmem::find_iter(body, text).collect::<Vec<usize>>();
+        match (places(find).as_slice(), places(&bridged).as_slice()) {
+            ([at], _) => Ok([&body[..*at], self.content.as_bytes(), &body[at + find.len()..]].concat()),
+            ([], [at]) => {
                 let ending = if dominant(body, LineModel::Lm3) == Ending::CrLf { "\r\n" } else { "\n" };
                 let content = self.content.replace('\n', ending);
                 Ok([&body[..*at], content.as_bytes(), &body[at + bridged.len()..]].concat())
             }
-            (count, places) => Err(format!("`find` stands {} times in the file, not once", count.max(places.len()))),
+            (exact, bridged) => {
+                let count = exact.len().max(bridged.len());
+                Err(format!("`find` stands {count} times in the file, not once"))
+            }
         }
     }
 }

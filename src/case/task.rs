@@ -4,7 +4,8 @@ use memchr::memmem;
 
 use super::Case;
 use crate::text::diff::{Hunk, hunks, keys};
-use crate::text::{Line, LineModel, lines, without_bom};
+use crate::text::lines::with_breaks;
+use crate::text::{Ending, Line, LineModel, lines, marks, visible, without_bom};
 
 /// What is wrong with the words of a task, in the order of the task.
 ///
@@ -50,7 +51,7 @@ fn review(case: &Case, once: bool) -> Vec<String> {
     let mut named = files.is_empty();
     for quote in quotes.iter().filter(|quote| !quote.text.is_empty()) {
         let text = quote.text.as_bytes();
-        let shown = crate::text::visible::excerpt(&quote.text, 80);
+        let shown = visible::excerpt(&quote.text, 80);
         let mut touched = false;
         for file in files.iter().filter(|file| file.touches(text)) {
             touched = true;
@@ -177,14 +178,7 @@ fn times_said(words: &str) -> Vec<(usize, String)> {
 }
 
 fn unix(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    for line in lines(without_bom(bytes).0, LineModel::Lm3) {
-        out.extend_from_slice(line.text);
-        if !line.ending.bytes().is_empty() {
-            out.push(b'\n');
-        }
-    }
-    out
+    with_breaks(without_bom(bytes).0, Ending::Lf, LineModel::Lm3)
 }
 
 /// Whether the words before a quote speak of a line.
@@ -264,19 +258,14 @@ pub fn quotes(task: &str) -> Vec<Quote> {
     let mut at = 0;
     while at < task.len() {
         let rest = &task[at..];
-        if let Some((text, length)) = fence(task, at) {
-            quotes.push(Quote { at, end: at + length, text });
-            at += length;
-        } else if let Some((text, length)) = span(rest) {
-            quotes.push(Quote { at, end: at + length, text });
-            at += length;
-        } else if let Some((text, length)) = json_string(rest) {
-            quotes.push(Quote { at, end: at + length, text });
-            at += length;
-        } else {
+        match fence(task, at).or_else(|| span(rest)).or_else(|| json_string(rest)) {
+            Some((text, length)) => {
+                quotes.push(Quote { at, end: at + length, text });
+                at += length;
+            }
             // Marks that nothing closes are text, all of them.
-            let marks = rest.len() - rest.trim_start_matches('`').len();
-            at += if marks > 0 { marks } else { rest.chars().next().map_or(1, char::len_utf8) };
+            None if rest.starts_with('`') => at += marks::leading(rest),
+            None => at += rest.chars().next().map_or(1, char::len_utf8),
         }
     }
     quotes
@@ -288,7 +277,7 @@ fn fence(task: &str, at: usize) -> Option<(String, usize)> {
     if !(at == 0 || task[..at].ends_with('\n')) {
         return None;
     }
-    let marks = rest.len() - rest.trim_start_matches('`').len();
+    let marks = marks::leading(rest);
     if marks < 3 {
         return None;
     }
@@ -301,14 +290,14 @@ fn fence(task: &str, at: usize) -> Option<(String, usize)> {
 }
 
 fn span(rest: &str) -> Option<(String, usize)> {
-    let marks = rest.len() - rest.trim_start_matches('`').len();
+    let marks = marks::leading(rest);
     if marks == 0 {
         return None;
     }
     let mut from = marks;
     while let Some(found) = rest[from..].find('`') {
         let start = from + found;
-        let run = rest[start..].len() - rest[start..].trim_start_matches('`').len();
+        let run = marks::leading(&rest[start..]);
         if run == marks {
             let text = &rest[marks..start];
             let inner = text.strip_prefix(' ').and_then(|text| text.strip_suffix(' '));

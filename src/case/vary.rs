@@ -340,16 +340,10 @@ mod tests {
     fn case(before: &str, after: &str) -> Case {
         Case {
             id: "c".into(),
-            tags: vec![],
             task: "In f.py, change `1` to `2`.".into(),
             files: [("f.py".to_owned(), node(before))].into_iter().collect(),
-            outside: Tree::default(),
-            seen: BTreeMap::new(),
-            then: vec![],
             accepted: vec![BTreeMap::from([("f.py".to_owned(), Some(node(after)))])],
-            target: None,
-            variant: None,
-            source: None,
+            ..Case::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Putting any text into Markdown so that it shows and does nothing.
 
-use crate::text::{longest_run_of_marks, visible};
+use crate::text::{marks, visible};
 
 /// Plain text in a paragraph or table cell: no markup, no HTML, no mention, no line break.
 pub(super) fn text(text: &str) -> String {
@@ -33,16 +33,13 @@ pub(super) fn code(text: &str) -> String {
     if text.trim().is_empty() {
         return "(empty)".to_owned();
     }
-    let fence = "`".repeat(longest_run_of_marks(&text) + 1);
-    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    format!("{fence}{pad}{text}{pad}{fence}")
+    marks::span(&text)
 }
 
 /// A fenced block.
 pub(super) fn block(language: &str, text: &str) -> String {
     let text = visible::inert(text);
-    let fence = "`".repeat((longest_run_of_marks(&text) + 1).max(3));
-    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+    format!("{}\n", marks::block(language, text.trim_end_matches('\n')))
 }
 
 /// A table; cells are markup already.

@@ -1,6 +1,7 @@
 //! Proves cases against the tools: one who knows the answer makes each case's edit through each tool, and the harness
 //! scores it as it scores a model.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::thread;
 
@@ -8,6 +9,8 @@ use crate::case::CaseSet;
 use crate::case::select::{Selected, Selection, select};
 use crate::model::builtin::Builtin;
 use crate::record::Row;
+use crate::score::Verdict;
+use crate::text::visible;
 use crate::tool;
 use crate::workspace::Workspaces;
 
@@ -38,6 +41,39 @@ pub fn prove(sets: &[CaseSet]) -> io::Result<Vec<Row>> {
     })?;
     rows.sort_by_key(|(index, _)| *index);
     Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// Why cases are not proven, by set and case: bytes that are not reached through a tool that can express the change, or no
+/// tool that can.
+pub fn unproven(rows: &[Row]) -> BTreeMap<(&str, &str), Vec<String>> {
+    let mut by_case: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        by_case.entry((&row.set, &row.case)).or_default().push(row);
+    }
+    let reasons = |(key, rows): (_, Vec<&Row>)| {
+        let mut reasons: Vec<String> = rows.iter().filter_map(|row| unreached(row)).collect();
+        if rows.iter().all(|row| row.verdict == Verdict::Skipped) {
+            let why = rows.iter().find_map(|row| row.error.as_deref()).unwrap_or_default();
+            reasons.push(format!("no tool can express it: {why}"));
+        }
+        (key, reasons)
+    };
+    by_case.into_iter().map(reasons).filter(|(_, reasons)| !reasons.is_empty()).collect()
+}
+
+fn unreached(row: &Row) -> Option<String> {
+    if !matches!(row.verdict, Verdict::Fail | Verdict::Error) {
+        return None;
+    }
+    let error = row.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
+    let diff = row.detail.as_ref().map(|detail| detail.diff.replace('\n', " ⏎ ")).unwrap_or_default();
+    let words = format!(
+        "one who knows the answer does not reach it through {}: {}{error} {}",
+        row.tool,
+        row.class,
+        visible::excerpt(&diff, 160)
+    );
+    Some(words.trim_end().to_owned())
 }
 
 /// Every `parts`-th attempt, from the `part`-th on.

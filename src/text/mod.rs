@@ -4,6 +4,7 @@
 
 pub mod diff;
 pub mod lines;
+pub mod marks;
 pub mod visible;
 
 pub use lines::{BOM, Ending, Line, LineModel, lines, without_bom};
@@ -11,9 +12,4 @@ pub use lines::{BOM, Ending, Line, LineModel, lines, without_bom};
 /// UTF-8 without NUL: what can be shown and written as text.
 pub fn is_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
-}
-
-/// The longest run of back quotes in a text: marks around it are longer.
-pub fn longest_run_of_marks(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

@@ -115,6 +115,8 @@ mod tests {
         let all: Vec<_> = substitutions(b"a\nb\nc\n", b"a\nB\nc\n", LineModel::Lm2).collect();
         assert_eq!(all[0], (b"b\n".to_vec(), b"B\n".to_vec()));
         assert!(all.contains(&(b"a\nb\nc\n".to_vec(), b"a\nB\nc\n".to_vec())));
+        let by_line = by_line(b"a\nb\nc\n", b"a\nB\nc\n", LineModel::Lm2);
+        assert_eq!(by_line.last().unwrap(), (b"a\nb\nc\n".to_vec(), b"a\nB\nc\n".to_vec()));
     }
 
     #[test]

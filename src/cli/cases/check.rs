@@ -1,23 +1,22 @@
 //! `cases check`: proves every set, one line a fault.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
 
+use super::proofs;
 use crate::case::check::{Pointer, faults};
 use crate::case::load::{Survey, survey};
-use crate::case::place::{Step, offset_of, position_of};
+use crate::case::place::{Step, position_at};
 use crate::case::{CaseError, CaseSet, digest};
+use crate::cli::run::FLOORS;
 use crate::cli::{Exit, Failure, output};
 use crate::record::Row;
-use crate::run::prove::prove;
+use crate::run::prove::unproven;
 use crate::score::Verdict;
 use crate::verdict::floor::{Floor, Floors};
-
-/// Floors that are looked at unless told otherwise.
-const FLOORS: &str = "reports/floors.json";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CheckFlags {
@@ -35,7 +34,7 @@ pub(super) fn main(flags: &CheckFlags) -> Result<Exit, Failure> {
     let mut pointer = Pointer::default();
     let mut all = survey.faults.clone();
     all.extend(faults(&survey, &mut pointer));
-    let rows = prove(&survey.sets).map_err(|error| Failure::new(Exit::Internal, anyhow!("cannot prove: {error}")))?;
+    let rows = proofs(&survey.sets)?;
     all.extend(unreached(&survey, &rows, &mut pointer));
     all.extend(stale_floors(&survey.sets, flags)?);
     all.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
@@ -48,31 +47,13 @@ pub(super) fn main(flags: &CheckFlags) -> Result<Exit, Failure> {
     Err(Failure::usage(anyhow!("{} in {}", counted(all.len(), "fault"), counted(survey.sets.len(), "set"))))
 }
 
-/// Cases whose expected bytes are not reached by a tool that can express them, and those that no tool can.
+/// Cases that are not proven, each reason at its place.
 fn unreached(survey: &Survey, rows: &[Row], pointer: &mut Pointer) -> Vec<CaseError> {
-    let mut by_case: HashMap<(&str, &str), Vec<&Row>> = HashMap::new();
-    for row in rows {
-        by_case.entry((&row.set, &row.case)).or_default().push(row);
-    }
+    let unproven = unproven(rows);
     let mut faults = Vec::new();
-    for set in &survey.sets {
-        for case in &set.cases {
-            let mine = by_case.remove(&(set.name.as_str(), case.id.as_str())).unwrap_or_default();
-            for row in mine.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)) {
-                let error = row.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
-                let diff = row.detail.as_ref().map(|detail| detail.diff.replace('\n', " ⏎ ")).unwrap_or_default();
-                let message = format!(
-                    "one who knows the answer does not reach it through {}: {}{error} {}",
-                    row.tool,
-                    row.class,
-                    crate::text::visible::excerpt(&diff, 160)
-                );
-                faults.push(pointer.case_fault(set, case, "expect", message.trim_end()));
-            }
-            if !mine.is_empty() && mine.iter().all(|row| row.verdict == Verdict::Skipped) {
-                let why = mine.iter().find_map(|row| row.error.as_deref()).unwrap_or_default();
-                faults.push(pointer.case_fault(set, case, "expect", format!("no tool can express it: {why}")));
-            }
+    for (set, case) in survey.sets.iter().flat_map(|set| set.cases.iter().map(move |case| (set, case))) {
+        for why in unproven.get(&(set.name.as_str(), case.id.as_str())).into_iter().flatten() {
+            faults.push(pointer.case_fault(set, case, "expect", why));
         }
     }
     faults
@@ -93,7 +74,7 @@ fn stale_floors(sets: &[CaseSet], flags: &CheckFlags) -> Result<Vec<CaseError>, 
         };
         if let Some(why) = stale(set, floor) {
             let steps = [Step::Key("floors"), Step::Index(index), Step::Key("digest")];
-            let position = offset_of(&text, &steps).map(|offset| position_of(&text, offset));
+            let position = position_at(&text, &steps);
             let message = format!(
                 "the floor of {} × {} × {} ({}) {why}; run it again and record it (floors set)",
                 floor.model, floor.tool, floor.set, floor.prompt

@@ -1,21 +1,19 @@
 //! `cases mine`: cases from the history of a git repository.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
 
-use super::keep;
+use super::{keep, named, proofs};
 use crate::case::describe::Shape;
 use crate::case::history::{HistoryError, Repository};
-use crate::case::load::{NAME_RULE, is_name};
 use crate::case::mine::{Miner, Wish};
-use crate::case::secrets::{PERMISSIVE, accepts, license_of, together};
+use crate::case::secrets::{PERMISSIVE, Secrets, accepts, license_of, together};
 use crate::case::{Case, CaseSet, write};
 use crate::cli::{Exit, Failure, output};
-use crate::run::prove::prove;
-use crate::score::Verdict;
+use crate::run::prove::unproven;
 
 /// What stands for a repository that has no licence file, for those who mine their own.
 const UNLICENSED: &str = "unlicensed";
@@ -87,9 +85,7 @@ pub(super) fn main(flags: &MineFlags) -> Result<Exit, Failure> {
     let plain: String =
         repository.name().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect::<String>();
     let name = flags.name.clone().unwrap_or_else(|| format!("mined-{}", plain.trim_matches('-')));
-    if !is_name(&name) {
-        return Err(Failure::usage(anyhow!("--name {name}: {NAME_RULE}")));
-    }
+    named(&name)?;
     let wish = Wish {
         shapes: if flags.shape.is_empty() { Shape::ALL.to_vec() } else { flags.shape.clone() },
         lines: flags.min_lines..=flags.max_lines,
@@ -97,7 +93,8 @@ pub(super) fn main(flags: &MineFlags) -> Result<Exit, Failure> {
         per_file: flags.per_file,
         extensions: flags.ext.iter().map(|ext| ext.trim_start_matches('.').to_lowercase()).collect(),
     };
-    let mut miner = Miner::new(wish, flags.seed, repository.name(), license.clone(), &accepted, licensed);
+    let secrets = Secrets::new(&accepted).map_err(|error| Failure::new(Exit::Internal, error))?;
+    let mut miner = Miner::new(wish, flags.seed, repository.name(), license.clone(), secrets, licensed);
     let seen = dig(&repository, &mut miner, flags).map_err(Failure::usage)?;
     let left_out = miner.left_out.clone();
     let (cases, unproven) = proven(&name, miner.into_cases())?;
@@ -172,26 +169,10 @@ fn license(all: &[(String, Option<String>)], accepted: &[String]) -> Result<Stri
 
 /// The cases whose bytes every tool that can express them reaches, and how many are not.
 fn proven(name: &str, cases: Vec<Case>) -> Result<(Vec<Case>, usize), Failure> {
-    let set =
-        CaseSet { name: name.to_owned(), about: String::new(), file: PathBuf::new(), subsets: BTreeMap::new(), cases };
-    let sets = [set];
-    let rows = match sets[0].cases.is_empty() {
-        true => Vec::new(),
-        false => prove(&sets).map_err(|error| Failure::new(Exit::Internal, anyhow!("cannot prove: {error}")))?,
-    };
+    let sets = [CaseSet::loose(name, cases)];
+    let rows = proofs(&sets)?;
+    let unproven = unproven(&rows);
     let [set] = sets;
-    let before = set.cases.len();
-    let mut reached: BTreeSet<&str> = BTreeSet::new();
-    let mut missed: BTreeSet<&str> = BTreeSet::new();
-    for row in &rows {
-        match row.verdict {
-            Verdict::Pass => reached.insert(&row.case),
-            Verdict::Fail | Verdict::Error => missed.insert(&row.case),
-            Verdict::Skipped => false,
-        };
-    }
-    let right = |case: &Case| reached.contains(case.id.as_str()) && !missed.contains(case.id.as_str());
-    let cases: Vec<Case> = set.cases.into_iter().filter(right).collect();
-    let unproven = before - cases.len();
-    Ok((cases, unproven))
+    let right = |case: &Case| !unproven.contains_key(&(name, case.id.as_str()));
+    Ok((set.cases.into_iter().filter(right).collect(), unproven.len()))
 }

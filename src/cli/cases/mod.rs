@@ -16,6 +16,8 @@ use super::{Exit, Failure, output};
 use crate::case::load;
 use crate::case::select::{SelectError, Selected, Selection, select};
 use crate::case::{Case, CaseSet, Node, Source, Split};
+use crate::record::Row;
+use crate::run::prove::prove;
 use crate::text::{LineModel, diff, lines, visible};
 use crate::workspace::write;
 
@@ -112,6 +114,16 @@ pub(super) fn main(command: CasesCommand) -> Result<Exit, Failure> {
             show(&flags)
         }
     }
+}
+
+/// A new set may be called so.
+fn named(name: &str) -> Result<(), Failure> {
+    if load::is_name(name) { Ok(()) } else { Err(Failure::usage(anyhow!("--name {name}: {}", load::NAME_RULE))) }
+}
+
+/// What came of each case through each tool.
+fn proofs(sets: &[CaseSet]) -> Result<Vec<Row>, Failure> {
+    prove(sets).map_err(|error| Failure::new(Exit::Internal, anyhow!("cannot prove: {error}")))
 }
 
 /// A new set goes to its file, or to stdout. What is there is not lost unless it is meant to be.

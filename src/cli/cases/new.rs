@@ -8,16 +8,15 @@ use anyhow::anyhow;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::keep;
-use crate::case::check::{self, contradiction};
+use super::{keep, proofs};
+use crate::case::check;
 use crate::case::describe::{Way, describe};
 use crate::case::fixtures::Fixtures;
 use crate::case::load::{self, NAME_RULE, Survey, is_name};
 use crate::case::tree::DEFAULT_MODE;
-use crate::case::{Case, CaseSet, Node, Tree, check_path, task, write};
+use crate::case::{Case, CaseSet, Node, Tree, check_path, write};
 use crate::cli::{Exit, Failure, output};
-use crate::run::prove::prove;
-use crate::score::Verdict;
+use crate::run::prove::unproven;
 use crate::text::{diff, visible};
 use crate::workspace::snapshot;
 
@@ -168,13 +167,9 @@ fn draft(flags: &NewFlags, before: &Tree, after: &Tree, changed: &[String]) -> C
         tags: if flags.tag.is_empty() { tags } else { flags.tag.clone() },
         task: flags.task.clone().unwrap_or_else(|| if known { words.join("\n\n") } else { String::new() }),
         files: before.clone(),
-        outside: Tree::default(),
-        seen: BTreeMap::new(),
-        then: Vec::new(),
         accepted,
         target: if changed.len() == 1 && flags.target != "none" { targets.pop() } else { None },
-        variant: None,
-        source: None,
+        ..Case::default()
     }
 }
 
@@ -248,25 +243,9 @@ fn faults(case: &Case, taken: &BTreeSet<String>) -> Result<Vec<String>, Failure>
     if !is_name(&case.id) {
         faults.push(format!("id `{}`: {NAME_RULE}", case.id));
     }
-    if case.tags.is_empty() {
-        faults.push("no tag says what shape it is".to_owned());
-    }
-    faults.extend(task::faults(case));
-    faults.extend(contradiction(case));
-    let set = CaseSet {
-        name: "new".to_owned(),
-        about: String::new(),
-        file: PathBuf::new(),
-        subsets: BTreeMap::new(),
-        cases: vec![case.clone()],
-    };
-    let rows = prove(&[set]).map_err(|error| Failure::new(Exit::Internal, anyhow!("cannot prove: {error}")))?;
-    if rows.iter().all(|row| row.verdict == Verdict::Skipped) {
-        faults.extend(rows.iter().find_map(|row| row.error.clone()));
-    }
-    for row in rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Error)) {
-        faults.push(format!("its expected bytes are not reached through {}: {}", row.tool, row.class));
-    }
+    faults.extend(check::faults_alone(case).into_iter().map(|(_, fault)| fault));
+    let rows = proofs(&[CaseSet::loose("new", vec![case.clone()])])?;
+    faults.extend(unproven(&rows).into_values().flatten());
     Ok(faults)
 }
 

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{CaseFlags, keep, select_failure};
-use crate::case::load::is_name;
+use super::{CaseFlags, keep, named, select_failure};
 use crate::case::select::select;
 use crate::case::vary::{Bytes, vary};
 use crate::case::{Case, write};
@@ -43,9 +42,7 @@ pub(super) fn main(flags: &VaryFlags) -> Result<Exit, Failure> {
         [one] => format!("{}-variants", one.set.name),
         _ => "variants".to_owned(),
     });
-    if !is_name(&name) {
-        return Err(Failure::usage(anyhow!("--name {name}: {}", crate::case::load::NAME_RULE)));
-    }
+    named(&name)?;
     let wanted = if flags.to.is_empty() { Bytes::ALL.to_vec() } else { flags.to.clone() };
     let mut cases: Vec<Case> = Vec::new();
     let mut whys: BTreeMap<(Bytes, String), usize> = BTreeMap::new();
