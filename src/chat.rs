@@ -18,6 +18,10 @@ pub enum Message {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call>,
+        /// What the server wants back with this message as it came, such as signed thought. Only the protocol that made
+        /// it reads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        echo: Option<Value>,
     },
     Tool {
         id: String,
@@ -111,9 +115,10 @@ pub struct Function {
 }
 
 /// Why an answer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Finish {
+    #[default]
     Stop,
     /// Cut by the output limit: nothing of it is run.
     Length,
@@ -126,7 +131,11 @@ pub enum Finish {
 pub struct Usage {
     pub input: Option<u64>,
     pub output: Option<u64>,
+    /// The part of the input that came from the server's cache.
     pub cached: Option<u64>,
+    /// The part of the output that was thought.
+    #[serde(default)]
+    pub reasoning: Option<u64>,
     /// Input and output together, which is all that some servers tell.
     pub total: Option<u64>,
 }
@@ -134,21 +143,27 @@ pub struct Usage {
 impl Usage {
     /// The sum over turns: unknown as soon as one turn is.
     pub fn plus(self, other: Usage) -> Usage {
-        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         Usage {
-            input: add(self.input, other.input),
-            output: add(self.output, other.output),
-            cached: add(self.cached, other.cached),
-            total: add(self.total, other.total),
+            input: Self::sum(self.input, other.input),
+            output: Self::sum(self.output, other.output),
+            cached: Self::sum(self.cached, other.cached),
+            reasoning: Self::sum(self.reasoning, other.reasoning),
+            total: Self::sum(self.total, other.total),
         }
     }
 
+    /// Of two counts; unknown as soon as one is.
+    pub fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+        Some(a?.saturating_add(b?))
+    }
+
     /// The neutral element of [`Usage::plus`].
-    pub const ZERO: Usage = Usage { input: Some(0), output: Some(0), cached: Some(0), total: Some(0) };
+    pub const ZERO: Usage =
+        Usage { input: Some(0), output: Some(0), cached: Some(0), reasoning: Some(0), total: Some(0) };
 }
 
 /// One answer of a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The text outside thought.
     pub text: String,
@@ -157,6 +172,8 @@ pub struct Answer {
     pub calls: Vec<Call>,
     pub finish: Finish,
     pub usage: Usage,
+    /// For [`Message::Assistant`].
+    pub echo: Option<Value>,
 }
 
 /// Identity of a request in neutral terms: the functions offered and all messages so far. The same conversation has
@@ -170,7 +187,7 @@ pub fn digest(functions: &[Function], messages: &[Message]) -> String {
         match message {
             Message::System { text } => feed(&mut hasher, &["system", text]),
             Message::User { text } => feed(&mut hasher, &["user", text]),
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 feed(&mut hasher, &["assistant", text]);
                 for call in calls {
                     feed(&mut hasher, &["call", &call.name, call.arguments.for_history()]);
@@ -221,7 +238,7 @@ mod tests {
 
     #[test]
     fn usage_is_unknown_when_a_part_is() {
-        let known = Usage { input: Some(2), output: Some(1), cached: None, total: Some(3) };
+        let known = Usage { input: Some(2), output: Some(1), cached: None, reasoning: None, total: Some(3) };
         let sum = Usage::ZERO.plus(known);
         assert_eq!((sum.input, sum.output, sum.cached, sum.total), (Some(2), Some(1), None, Some(3)));
     }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::model::price::Price;
 use crate::model::text_calls::TextCalls;
 use crate::run::{Prompt, StopAfter};
 
@@ -48,6 +49,14 @@ pub struct RunConfig {
     pub fail_on_error: Option<Value>,
     pub prompt: Option<Prompt>,
     pub text_calls: Option<TextCalls>,
+    pub connect_timeout: Option<f64>,
+    pub first_byte_timeout: Option<f64>,
+    pub idle_timeout: Option<f64>,
+    pub max_retry_wait: Option<f64>,
+    pub stream: Option<bool>,
+    pub cost_limit: Option<f64>,
+    pub token_limit: Option<u64>,
+    pub time_limit: Option<f64>,
     pub stop_after: Option<StopAfter>,
     pub temperature: Option<f64>,
     pub seed: Option<u64>,
@@ -57,7 +66,7 @@ pub struct RunConfig {
 }
 
 /// `[models.NAME]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// `provider/id`.
@@ -68,6 +77,23 @@ pub struct ModelConfig {
     pub temperature: Option<f64>,
     pub seed: Option<u64>,
     pub max_tokens: Option<u64>,
+    /// How much thought, in the provider's word: `low`, `medium`, `high`, …
+    pub reasoning_effort: Option<String>,
+    /// Asks for the answer in pieces, so that a long one is bounded by its pauses and not by its whole.
+    pub stream: Option<bool>,
+    /// Asks the server to hold calls to their schemas.
+    pub strict_tools: Option<bool>,
+    /// Whether calls written into the text of an answer are run.
+    pub text_calls: Option<TextCalls>,
+    /// Further headers; `${NAME}` stands for an environment variable. Values are never recorded.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    pub requests_per_minute: Option<u64>,
+    pub tokens_per_minute: Option<u64>,
+    /// Requests to its server at once at most.
+    pub at_once: Option<usize>,
+    /// Dollars for a million tokens.
+    pub price: Option<Price>,
     /// Further fields of the request body.
     #[serde(default)]
     pub extra: Map<String, Value>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use base64::Engine as _;
 use editgate::case::fixtures::Fixtures;
 use editgate::case::load;
-use editgate::model::provider::chat_url;
+use editgate::model::protocol;
 use editgate::model::redact::redact;
 use editgate::verdict::gate::{Counts, Judgement, judge, rate};
 use serde_json::{Value, json};
@@ -90,7 +90,8 @@ fn redact_secrets() {
 fn join_urls() {
     for vector in vectors("join_url") {
         for pair in vector["request"]["pairs"].as_array().expect("pairs") {
-            assert_eq!(json!(chat_url(pair[0].as_str().expect("base"))), pair[1]);
+            let chat = protocol::named(protocol::FIRST).expect("known");
+            assert_eq!(json!(chat.url(pair[0].as_str().expect("base"), "m", false)), pair[1]);
         }
     }
 }

@@ -106,7 +106,7 @@ fn a_conversation_leaves_row_transcript_and_report() {
     let rows = place.rows("out");
     assert_eq!(rows[0]["class"], "pass.first");
     assert_eq!(rows[0]["turns"], 3);
-    assert_eq!(rows[0]["usage"], json!({ "input": 24, "output": 6, "cached": null, "total": 30 }));
+    assert_eq!(rows[0]["usage"], json!({ "input": 24, "output": 6, "cached": null, "reasoning": null, "total": 30 }));
     assert_eq!(rows[1]["class"], "fail.wrong.target");
     assert_eq!(rows[1]["harm"], true);
     assert_eq!(rows[1]["diagnosis"], json!(["off_by_one", "wrong_target"]));

@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use support::{Place, Server};
 
 /// Vectors that are not run here, each with its reason.
-const LEFT_OUT: [(&str, &str); 3] = [
+const LEFT_OUT: [(&str, &str); 2] = [
     ("h-429-1", "waits seven seconds; the wait is unit-tested in model/http"),
     ("h-429-5", "waits a minute; the cap is unit-tested in model/http"),
-    ("h-par-3", "needs `strict` inside the functions, which is not sent"),
 ];
 
 fn entries(files: &Value) -> Value {
@@ -67,7 +66,8 @@ fn run(vector: &Value) -> Vec<String> {
     }
     if request["send_optional"] == true {
         command
-            .args(["--extra-body", "{\"parallel_tool_calls\": true, \"stream_options\": {\"include_usage\": true}}"]);
+            .args(["--extra-body", "{\"parallel_tool_calls\": true, \"stream_options\": {\"include_usage\": true}}"])
+            .arg("--strict-tools");
     }
     let output = command.output().expect("ran");
     let rows = place.rows("out");

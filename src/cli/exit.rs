@@ -20,6 +20,8 @@ pub enum Exit {
     Unwritable = 5,
     /// Below a floor.
     BelowFloor = 100,
+    /// `replay`: attempts that passed as they were recorded no longer do.
+    Regressed = 101,
     /// Stopped by the user.
     Interrupted = 130,
 }

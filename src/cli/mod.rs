@@ -5,6 +5,7 @@ mod exit;
 mod gate;
 mod models;
 mod output;
+mod replay;
 mod run;
 mod tools;
 
@@ -18,6 +19,9 @@ pub use exit::{Exit, Failure};
 #[derive(Debug, Parser)]
 #[command(name = "editgate", version, max_term_width = 100)]
 struct Cli {
+    /// Tell on stderr what is sent and what comes back, without anything secret
+    #[arg(short, long, global = true, env = "EDITGATE_VERBOSE", value_parser = clap::builder::BoolishValueParser::new())]
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -27,7 +31,10 @@ enum Command {
     /// Drive models through edit tools over cases: score, record, report, gate
     ///
     /// Without -m it replays the recording of a real small model that ships in fixtures/.
+    #[command(args_override_self = true)]
     Run(Box<run::RunFlags>),
+    /// Run recorded answers against today's tools: what is unchanged, fixed, broken, or would have gone another way
+    Replay(replay::ReplayFlags),
     /// Judge a recorded run against the floors
     Gate(gate::GateFlags),
     /// Render a recorded run again
@@ -48,8 +55,23 @@ enum Command {
 
 /// Runs the command line and says how it ended. Errors are told on stderr, one line each.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
+    let args: Vec<OsString> = args.into_iter().collect();
+    let parsed = Cli::try_parse_from(&args).and_then(|cli| match &cli.command {
+        Command::Run(flags) => match run::resumed_arguments(flags) {
+            Ok(None) => Ok(Ok(cli)),
+            Ok(Some(recorded)) => {
+                let (program, given) = args.split_at(args.len().min(2));
+                let words =
+                    program.iter().cloned().chain(recorded.into_iter().map(OsString::from)).chain(given.to_vec());
+                Cli::try_parse_from(words).map(Ok)
+            }
+            Err(failure) => Ok(Err(failure)),
+        },
+        _ => Ok(Ok(cli)),
+    });
+    let cli = match parsed {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(failure)) => return told(&failure),
         Err(error) => {
             // Help and version are no errors; clap prints them to stdout.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Passed };
@@ -57,8 +79,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
             return exit;
         }
     };
+    if cli.verbose {
+        output::trace();
+    }
     let done = match cli.command {
         Command::Run(flags) => run::main(*flags),
+        Command::Replay(flags) => replay::main(&flags),
         Command::Gate(flags) => gate::gate(&flags),
         Command::Report(flags) => gate::report(&flags),
         Command::Floors(command) => gate::floors(&command),
@@ -68,9 +94,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     };
     match done {
         Ok(exit) => exit,
-        Err(failure) => {
-            output::error(&failure.to_string());
-            failure.exit
-        }
+        Err(failure) => told(&failure),
     }
+}
+
+/// An error, told.
+fn told(failure: &Failure) -> Exit {
+    output::error(&failure.to_string());
+    failure.exit
 }

@@ -1,5 +1,7 @@
 //! Model flags, and `models list`.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -11,10 +13,12 @@ use crate::config::{Config, ModelConfig, RunConfig};
 use crate::model::Sampling;
 use crate::model::builtin::Builtin;
 use crate::model::http::Policy;
-use crate::model::open::{self, ServerSettings, Spec};
-use crate::model::provider::PROVIDERS;
+use crate::model::limit::Quota;
+use crate::model::open::{self, Endpoints, ServerSettings, Spec};
+use crate::model::provider::{PROVIDERS, Provider};
 use crate::model::recording::{Conditions, Recording};
 use crate::record::Source;
+use crate::record::recorded::recordings;
 use crate::run::plan::PlannedModel;
 
 /// Which models, and how they are reached.
@@ -41,15 +45,45 @@ pub(super) struct ModelFlags {
     /// Further fields of the request body, as a JSON object; null takes one away (temperature, too)
     #[arg(long, value_name = "JSON", env = "EDITGATE_EXTRA_BODY")]
     extra_body: Option<String>,
-    /// Seconds of one request at most, answer included [default: 300]
+    /// Seconds of one request at most, answer included, where it is not streamed [default: 300]
     #[arg(long, value_name = "SECONDS", env = "EDITGATE_REQUEST_TIMEOUT")]
     request_timeout: Option<f64>,
-    /// Retries of a request after an infrastructure error [default: 2]
+    /// Retries of a request after an infrastructure error [default: 5]
     #[arg(long, value_name = "N", env = "EDITGATE_MAX_RETRIES")]
     max_retries: Option<usize>,
     /// Seconds before the first retry; later ones double, and a server may ask for more [default: 1]
     #[arg(long, value_name = "SECONDS", env = "EDITGATE_RETRY_WAIT")]
     retry_wait: Option<f64>,
+    /// Seconds between retries at most, whatever a server asks for [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "EDITGATE_MAX_RETRY_WAIT")]
+    max_retry_wait: Option<f64>,
+    /// Seconds for a connection to be made [default: 10]
+    #[arg(long, value_name = "SECONDS", env = "EDITGATE_CONNECT_TIMEOUT")]
+    connect_timeout: Option<f64>,
+    /// Seconds to the first byte of an answer [default: as --request-timeout]
+    #[arg(long, value_name = "SECONDS", env = "EDITGATE_FIRST_BYTE_TIMEOUT")]
+    first_byte_timeout: Option<f64>,
+    /// Seconds between two pieces of an answer [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "EDITGATE_IDLE_TIMEOUT")]
+    idle_timeout: Option<f64>,
+    /// Ask for answers in pieces: a long one is then bounded by its pauses, not by --request-timeout
+    #[arg(long, value_name = "true|false", env = "EDITGATE_STREAM", num_args = 0..=1, default_missing_value = "true")]
+    stream: Option<bool>,
+    /// How much thought, in the provider's word: low, medium, high, …
+    #[arg(long, value_name = "WORD", env = "EDITGATE_REASONING_EFFORT")]
+    reasoning_effort: Option<String>,
+    /// Ask the server to hold calls to the tool's schema
+    #[arg(long, value_name = "true|false", env = "EDITGATE_STRICT_TOOLS", num_args = 0..=1, default_missing_value = "true")]
+    strict_tools: Option<bool>,
+    #[arg(skip)]
+    pub(super) concurrency_hint: Option<usize>,
+}
+
+impl ModelFlags {
+    /// Whether no model is named.
+    pub(super) fn names_nothing(&self) -> bool {
+        self.model.iter().all(String::is_empty)
+    }
 }
 
 /// A model ready to be planned.
@@ -95,72 +129,145 @@ pub(super) fn specs(flags: &ModelFlags, config: &RunConfig) -> Vec<String> {
 }
 
 /// Opens the model of a spec, or of a name in the config.
-pub(super) fn open(name: &str, flags: &ModelFlags, config: &Config, connections: usize) -> Result<Opened, Failure> {
+pub(super) fn open(name: &str, flags: &ModelFlags, config: &Config, endpoints: &Endpoints) -> Result<Opened, Failure> {
     let named = config.models.get(name);
     let spec = named.map_or(name, |model| &model.spec);
-    let planned = |(model, settings)| PlannedModel { model, settings };
+    let planned = |(model, settings)| PlannedModel::plain(model, settings);
     match Spec::parse(spec).map_err(Failure::usage)? {
         Spec::Builtin(builtin) => {
             Ok(Opened { planned: planned(open::builtin(builtin)), source: None, conditions: None })
         }
         Spec::Replay(path) => {
-            let recording = Recording::load(&path).map_err(Failure::usage)?;
+            let recording = recording_at(&path)?;
             let header = recording.header.clone();
             let source =
                 Source { recording: path.display().to_string(), model: header.model, recorded: header.recorded };
+            let protocol = Some(header.protocol.clone());
+            let opened = open::replay(recording).map_err(Failure::usage)?;
             Ok(Opened {
-                planned: planned(open::replay(recording)),
+                planned: PlannedModel { protocol, ..planned(opened) },
                 source: Some(source),
                 conditions: Some(header.conditions),
             })
         }
         Spec::Server { provider, id } => {
-            let named = named.cloned().unwrap_or(ModelConfig {
-                spec: spec.to_owned(),
-                base_url: None,
-                api_key_env: None,
-                temperature: None,
-                seed: None,
-                max_tokens: None,
-                extra: serde_json::Map::new(),
-            });
-            let base_url = flags.base_url.clone().or(named.base_url);
-            let key_env = flags.api_key_env.clone().or(named.api_key_env);
-            let key = key(spec, key_env.as_deref(), provider.key_env, provider.needs_key && base_url.is_none())?;
-            let mut extra = named.extra;
-            if let Some(text) = &flags.extra_body {
-                let more: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
-                    .map_err(|error| Failure::usage(anyhow!("--extra-body is not a JSON object: {error}")))?;
-                extra.extend(more);
-            }
-            if flags.temperature.is_some_and(|temperature| !(0.0..=10.0).contains(&temperature)) {
-                return Err(Failure::usage(anyhow!("--temperature must be a number from 0 to 10")));
-            }
-            if flags.max_tokens == Some(0) {
-                return Err(Failure::usage(anyhow!("--max-tokens must be 1 or more")));
-            }
-            let (run, default, policy) = (&config.run, Sampling::default(), Policy::default());
-            let settings = ServerSettings {
-                base_url: checked_url(base_url)?,
-                key,
-                sampling: Sampling {
-                    temperature: flags.temperature.or(named.temperature).or(run.temperature).or(default.temperature),
-                    seed: flags.seed.or(named.seed).or(run.seed).or(default.seed),
-                    max_tokens: flags.max_tokens.or(named.max_tokens).or(run.max_tokens).or(default.max_tokens),
-                },
-                extra,
-                policy: Policy {
-                    request_timeout: request_timeout(flags, run)?,
-                    max_retries: flags.max_retries.or(run.max_retries).unwrap_or(policy.max_retries),
-                    first_wait: seconds("retry-wait", flags.retry_wait.or(run.retry_wait), policy.first_wait)?,
-                    ..policy
-                },
-                connections,
+            let named = named.cloned().unwrap_or_default();
+            let settings = server_settings(spec, provider, flags, config, &named)?;
+            let (model, depends_on) = open::server(spec, provider, &id, settings, endpoints).map_err(Failure::usage)?;
+            let planned = PlannedModel {
+                protocol: Some(provider.protocol.to_owned()),
+                text_calls: named.text_calls,
+                price: named.price,
+                ..PlannedModel::plain(model, depends_on)
             };
-            let opened = open::server(spec, provider, &id, settings).map_err(Failure::usage)?;
-            Ok(Opened { planned: planned(opened), source: None, conditions: None })
+            Ok(Opened { planned, source: None, conditions: None })
         }
     }
+}
+
+/// The one recording in a directory: a recording, or a run of one model.
+fn recording_at(path: &Path) -> Result<Recording, Failure> {
+    let mut all = recordings_at(path)?;
+    match (all.pop(), all.len()) {
+        (Some(one), 0) => Ok(one),
+        (_, more) => Err(Failure::usage(anyhow!(
+            "{}: a run of {} models; a replay as a model plays one",
+            path.display(),
+            if more == 0 { 0 } else { more + 1 }
+        ))),
+    }
+}
+
+/// The recordings in a directory: every run is one, of each of its models.
+pub(super) fn recordings_at(path: &Path) -> Result<Vec<Recording>, Failure> {
+    if Recording::is_at(path) || !path.join("run.json").exists() {
+        return Ok(vec![Recording::load(path).map_err(Failure::usage)?]);
+    }
+    recordings(path).map_err(Failure::usage)
+}
+
+/// From flags, file and defaults to what a server model needs.
+fn server_settings(
+    spec: &str,
+    provider: &Provider,
+    flags: &ModelFlags,
+    config: &Config,
+    named: &ModelConfig,
+) -> Result<ServerSettings, Failure> {
+    let base_url = flags.base_url.clone().or_else(|| named.base_url.clone());
+    let key_env = flags.api_key_env.as_deref().or(named.api_key_env.as_deref());
+    let key = key(spec, key_env, provider.key_env, provider.needs_key && base_url.is_none())?;
+    let mut extra = named.extra.clone();
+    if let Some(text) = &flags.extra_body {
+        let more: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
+            .map_err(|error| Failure::usage(anyhow!("--extra-body is not a JSON object: {error}")))?;
+        extra.extend(more);
+    }
+    if flags.temperature.is_some_and(|temperature| !(0.0..=10.0).contains(&temperature)) {
+        return Err(Failure::usage(anyhow!("--temperature must be a number from 0 to 10")));
+    }
+    if flags.max_tokens == Some(0) {
+        return Err(Failure::usage(anyhow!("--max-tokens must be 1 or more")));
+    }
+    let (run, default, policy) = (&config.run, Sampling::default(), Policy::default());
+    let request_timeout = request_timeout(flags, run)?;
+    let quota = Quota {
+        at_once: named.at_once.or(flags.concurrency_hint).unwrap_or(0),
+        requests_per_minute: named.requests_per_minute,
+        tokens_per_minute: named.tokens_per_minute,
+    };
+    Ok(ServerSettings {
+        base_url: checked_url(base_url)?,
+        key,
+        headers: headers(spec, &named.headers)?,
+        sampling: Sampling {
+            temperature: flags.temperature.or(named.temperature).or(run.temperature).or(default.temperature),
+            seed: flags.seed.or(named.seed).or(run.seed).or(default.seed),
+            max_tokens: flags.max_tokens.or(named.max_tokens).or(run.max_tokens).or(default.max_tokens),
+        },
+        effort: flags.reasoning_effort.clone().or_else(|| named.reasoning_effort.clone()),
+        stream: flags.stream.or(named.stream).or(run.stream).unwrap_or(false),
+        strict: flags.strict_tools.or(named.strict_tools).unwrap_or(false),
+        extra,
+        policy: Policy {
+            request_timeout,
+            connect_timeout: seconds(
+                "connect-timeout",
+                flags.connect_timeout.or(run.connect_timeout),
+                policy.connect_timeout,
+            )?,
+            first_byte_timeout: seconds(
+                "first-byte-timeout",
+                flags.first_byte_timeout.or(run.first_byte_timeout),
+                request_timeout,
+            )?,
+            idle_timeout: seconds("idle-timeout", flags.idle_timeout.or(run.idle_timeout), policy.idle_timeout)?,
+            max_retries: flags.max_retries.or(run.max_retries).unwrap_or(policy.max_retries),
+            first_wait: seconds("retry-wait", flags.retry_wait.or(run.retry_wait), policy.first_wait)?,
+            max_wait: seconds("max-retry-wait", flags.max_retry_wait.or(run.max_retry_wait), policy.max_wait)?,
+        },
+        quota,
+    })
+}
+
+/// Headers with the variables of the environment that they name.
+fn headers(spec: &str, named: &BTreeMap<String, String>) -> Result<Vec<(String, SecretString)>, Failure> {
+    let fill = |(name, value): (&String, &String)| {
+        let mut out = String::new();
+        let mut rest = value.as_str();
+        while let Some((before, after)) = rest.split_once("${") {
+            let unclosed = || Failure::usage(anyhow!("{spec}: the header `{name}` has a `${{` without its `}}`"));
+            let (variable, later) = after.split_once('}').ok_or_else(unclosed)?;
+            let missing =
+                |_| Failure::usage(anyhow!("{spec}: the header `{name}` needs the environment variable {variable}"));
+            out.push_str(before);
+            out.push_str(&std::env::var(variable).map_err(missing)?);
+            rest = later;
+        }
+        out.push_str(rest);
+        Ok((name.clone(), SecretString::from(out)))
+    };
+    named.iter().map(fill).collect()
 }
 
 /// The key from the environment. One that was asked for by name, or that the provider needs, must be there.

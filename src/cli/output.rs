@@ -14,6 +14,17 @@ pub(super) fn data(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// From now on the steps of a run are told on stderr; those who tell them leave out what is secret.
+pub(super) fn trace() {
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::layer::SubscriberExt;
+    use tracing_subscriber::util::SubscriberInitExt;
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_target(false);
+    let ours = Targets::new().with_target(env!("CARGO_PKG_NAME"), tracing::Level::DEBUG);
+    // A second call finds the first one's work done.
+    let _ = tracing_subscriber::registry().with(ours).with(lines).try_init();
+}
+
 /// A message on stderr. That it cannot be told is no reason to fail.
 pub(super) fn message(text: &str) {
     let _ = writeln!(io::stderr(), "{}", visible::inert(text));

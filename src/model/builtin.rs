@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Brief, Conversation, Fault, FaultKind, Model, Request, Turn};
-use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Function, Usage};
+use crate::chat::{Answer, Arguments, Arrival, Call, Function};
 
 /// Which stand-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,13 +83,7 @@ impl Standing<'_> {
 }
 
 fn says(text: &str) -> Answer {
-    Answer {
-        text: text.to_owned(),
-        thought: String::new(),
-        calls: Vec::new(),
-        finish: Finish::Stop,
-        usage: Usage::default(),
-    }
+    Answer { text: text.to_owned(), ..Answer::default() }
 }
 
 fn calls(calls: Vec<Call>) -> Answer {

@@ -4,22 +4,28 @@
 //! messages. It knows nothing of cases, files or tools.
 
 pub mod builtin;
+mod fault;
 pub mod http;
+pub mod limit;
 pub mod open;
-pub mod openai;
+pub mod price;
+pub mod protocol;
 pub mod provider;
 pub mod recording;
 pub mod redact;
 pub mod replay;
-mod sse;
+mod server;
 pub mod text_calls;
+
+use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::chat::{Answer, Call, Function, Message};
+
+pub use fault::{Fault, FaultKind};
 
 /// Something that answers a conversation.
 pub trait Model {
@@ -57,6 +63,8 @@ pub struct Brief<'a> {
 pub struct Request<'a> {
     pub functions: &'a [Function],
     pub messages: &'a [Message],
+    /// The time that is left for an answer; waits and tries that infrastructure cost do not count.
+    pub left: Duration,
 }
 
 /// What came of a request.
@@ -71,12 +79,24 @@ pub struct Turn {
     pub dropped_params: Vec<String>,
     /// Milliseconds that the model took, where they are known better than by a clock: in a recording.
     pub ms: Option<u64>,
+    /// What did not go into this answer: waiting for a place or a minute's quota, failed tries, waits between tries.
+    pub waited: Duration,
+    /// Milliseconds to the first byte of the answer's body.
+    pub first_byte_ms: Option<u64>,
 }
 
 impl Turn {
     /// A turn of a stand-in.
     pub fn plain(outcome: Result<Answer, Fault>) -> Self {
-        Turn { outcome, raw: None, retries: Vec::new(), dropped_params: Vec::new(), ms: None }
+        Turn {
+            outcome,
+            raw: None,
+            retries: Vec::new(),
+            dropped_params: Vec::new(),
+            ms: None,
+            waited: Duration::ZERO,
+            first_byte_ms: None,
+        }
     }
 }
 
@@ -98,42 +118,6 @@ pub struct Retry {
     pub message: String,
     /// Seconds waited before the next try.
     pub wait_s: f64,
-}
-
-/// No usable answer: what kind, and a text without secrets.
-#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[error("{message}")]
-pub struct Fault {
-    pub kind: FaultKind,
-    pub message: String,
-}
-
-impl Fault {
-    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Fault { kind, message: message.into() }
-    }
-}
-
-/// What kind of fault. All but [`FaultKind::BadCall`] are infrastructure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultKind {
-    Auth,
-    RateLimit,
-    Server,
-    Network,
-    Timeout,
-    /// The time of the whole attempt ran out while the server was not to blame.
-    OutOfTime,
-    Request,
-    Response,
-    Template,
-    Context,
-    Recording,
-    /// The server could not parse the call that the model wrote: the model's fault, whatever the status.
-    BadCall,
-    /// This stand-in cannot take the case.
-    Unsupported,
 }
 
 /// Sampling settings, sent and recorded.

@@ -1,19 +1,24 @@
 //! The registry: from a spec such as `llamacpp/qwen` to a model.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::builtin::Builtin;
 use super::http::{Http, Policy};
-use super::openai::ChatCompletions;
+use super::limit::{Limiter, Quota};
+use super::protocol::{self, Asked};
 use super::provider::{PROVIDERS, Provider};
 use super::recording::{Recording, RecordingError};
-use super::redact::masked;
+use super::redact::{Secrets, masked};
 use super::replay::Replay;
-use super::{Fault, Model, Sampling};
+use super::server::ServerModel;
+use super::{Fault, FaultKind, Model, Sampling};
 
 /// A parsed spec.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,12 +34,32 @@ pub struct ServerSettings {
     /// Overrides the provider's.
     pub base_url: Option<String>,
     pub key: Option<SecretString>,
+    /// Further headers; their values count as secret.
+    pub headers: Vec<(String, SecretString)>,
     pub sampling: Sampling,
+    /// How much thought, in the provider's word.
+    pub effort: Option<String>,
+    pub stream: bool,
+    /// Asks the server to hold calls to their schemas.
+    pub strict: bool,
     /// Further fields of the request body; `null` takes one away, a sampling setting included.
     pub extra: Map<String, Value>,
     pub policy: Policy,
-    /// Connections kept open.
-    pub connections: usize,
+    pub quota: Quota,
+}
+
+/// The endpoints of a run: models of one server share its limits.
+#[derive(Debug, Default)]
+pub struct Endpoints(RefCell<HashMap<String, Rc<Limiter>>>);
+
+impl Endpoints {
+    /// The limiter of a server; the first model there sets its quota.
+    fn of(&self, base_url: &str, quota: Quota) -> Rc<Limiter> {
+        let host = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+        let host = host.split(['/', '?']).next().unwrap_or(host);
+        let mut all = self.0.borrow_mut();
+        Rc::clone(all.entry(host.to_owned()).or_insert_with(|| Rc::new(Limiter::new(quota))))
+    }
 }
 
 #[derive(Debug, Error)]
@@ -88,21 +113,79 @@ pub fn server(
     provider: &Provider,
     id: &str,
     settings: ServerSettings,
+    endpoints: &Endpoints,
 ) -> Result<(Box<dyn Model>, Value), OpenError> {
+    let client = |fault: Fault| OpenError::Client { spec: name.to_owned(), fault };
+    let unknown = || client(Fault::new(FaultKind::Request, format!("no protocol {}", provider.protocol)));
+    let protocol = protocol::named(provider.protocol).ok_or_else(unknown)?;
     let mut extra = provider.extra();
     extra.extend(settings.extra);
-    let depends_on = masked(&json!({ "sampling": settings.sampling, "extra": extra }));
-    let base_url = settings.base_url.as_deref().unwrap_or(provider.base_url);
-    let http = Http::new(settings.key, settings.policy, settings.connections)
-        .map_err(|fault| OpenError::Client { spec: name.to_owned(), fault })?;
-    let model = ChatCompletions::new(name.to_owned(), id.to_owned(), base_url, http, settings.sampling, extra);
+    let depends_on =
+        depends_on(&settings.sampling, &extra, settings.effort.as_deref(), settings.stream, settings.strict);
+    let base_url = settings.base_url.as_deref().unwrap_or(provider.base_url).to_owned();
+    let (header, word) = protocol.key_header();
+    let mut headers: Vec<(String, String)> =
+        protocol.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    headers.extend(settings.key.iter().map(|key| (header.to_owned(), format!("{word}{}", key.expose_secret()))));
+    headers.extend(settings.headers.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned())));
+    let secrets = settings.key.into_iter().chain(settings.headers.into_iter().map(|(_, value)| value));
+    let secrets = Secrets::new(secrets.chain(user_info(&base_url)).collect());
+    let limiter = endpoints.of(&base_url, settings.quota);
+    let connections = settings.quota.at_once.max(1);
+    let http = Http::new(&headers, secrets, settings.policy, connections, limiter).map_err(client)?;
+    let model = ServerModel {
+        name: name.to_owned(),
+        protocol,
+        base_url,
+        http,
+        asked: Asked {
+            model: id.to_owned(),
+            sampling: settings.sampling,
+            effort: settings.effort,
+            stream: settings.stream,
+        },
+        strict: settings.strict,
+        extra,
+        dropped: RefCell::default(),
+    };
     Ok((Box::new(model), depends_on))
 }
 
+/// What is recorded of the settings and bound to floors. What is not asked for is not named.
+fn depends_on(
+    sampling: &Sampling,
+    extra: &Map<String, Value>,
+    effort: Option<&str>,
+    stream: bool,
+    strict: bool,
+) -> Value {
+    let mut all = json!({ "sampling": sampling, "extra": extra });
+    if let Some(effort) = effort {
+        all["reasoning_effort"] = json!(effort);
+    }
+    for (name, asked) in [("stream", stream), ("strict_tools", strict)] {
+        if asked {
+            all[name] = json!(true);
+        }
+    }
+    masked(&all)
+}
+
+/// The user and password of a URL.
+fn user_info(url: &str) -> Option<SecretString> {
+    let rest = url.split_once("://")?.1;
+    let user = rest.split(['/', '?']).next()?.rsplit_once('@')?.0;
+    let secret = user.split_once(':').map_or(user, |(_, password)| password);
+    Some(SecretString::from(secret.to_owned()))
+}
+
 /// Opens a recording. Returns it with the settings under which it was made.
-pub fn replay(recording: Recording) -> (Box<dyn Model>, Value) {
+///
+/// # Errors
+/// When its protocol is not known here.
+pub fn replay(recording: Recording) -> Result<(Box<dyn Model>, Value), OpenError> {
     let settings = recording.header.settings.clone();
-    (Box::new(Replay::new(recording)), settings)
+    Ok((Box::new(Replay::new(recording)?), settings))
 }
 
 /// Opens a stand-in.

@@ -1,11 +1,13 @@
-//! Known providers: where they listen, which variable holds their key. Everything can be overridden.
+//! Known providers: what they speak, where they listen, which variable holds their key. Everything can be overridden.
 
 use serde_json::{Map, Value, json};
 
-/// A provider that speaks Chat Completions.
-#[derive(Clone, Debug, PartialEq)]
+/// A provider.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Provider {
     pub name: &'static str,
+    /// Its wire protocol, by name.
+    pub protocol: &'static str,
     pub base_url: &'static str,
     /// The environment variable that holds the key.
     pub key_env: &'static str,
@@ -13,43 +15,48 @@ pub struct Provider {
     pub about: &'static str,
 }
 
-/// The known ones. `openai` with another base URL is any compatible server.
-pub const PROVIDERS: [Provider; 5] = [
-    Provider {
-        name: "openai",
-        base_url: "https://api.openai.com/v1",
-        key_env: "OPENAI_API_KEY",
-        needs_key: true,
-        about: "OpenAI, and with --base-url any server that speaks Chat Completions",
-    },
-    Provider {
-        name: "llamacpp",
-        base_url: "http://127.0.0.1:8080/v1",
-        key_env: "LLAMA_API_KEY",
-        needs_key: false,
-        about: "llama.cpp's llama-server",
-    },
-    Provider {
-        name: "ollama",
-        base_url: "http://127.0.0.1:11434/v1",
-        key_env: "OLLAMA_API_KEY",
-        needs_key: false,
-        about: "Ollama",
-    },
-    Provider {
-        name: "vllm",
-        base_url: "http://127.0.0.1:8000/v1",
-        key_env: "VLLM_API_KEY",
-        needs_key: false,
-        about: "vLLM",
-    },
-    Provider {
-        name: "openrouter",
-        base_url: "https://openrouter.ai/api/v1",
-        key_env: "OPENROUTER_API_KEY",
-        needs_key: true,
-        about: "OpenRouter",
-    },
+/// One that is reached over the net and wants a key.
+const fn remote(
+    name: &'static str,
+    protocol: &'static str,
+    base_url: &'static str,
+    key_env: &'static str,
+    about: &'static str,
+) -> Provider {
+    Provider { name, protocol, base_url, key_env, needs_key: true, about }
+}
+
+/// One that runs beside its user, with or without a key.
+const fn local(
+    name: &'static str,
+    protocol: &'static str,
+    base_url: &'static str,
+    key_env: &'static str,
+    about: &'static str,
+) -> Provider {
+    Provider { name, protocol, base_url, key_env, needs_key: false, about }
+}
+
+/// The known ones. With --base-url each is any server that speaks its protocol.
+pub const PROVIDERS: [Provider; 12] = [
+    remote("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OpenAI, Chat Completions"),
+    remote("openai-responses", "openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY", "OpenAI, Responses"),
+    remote("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "Anthropic, Messages"),
+    remote(
+        "gemini",
+        "gemini",
+        "https://generativelanguage.googleapis.com",
+        "GEMINI_API_KEY",
+        "Google, generateContent",
+    ),
+    local("ollama", "ollama", "http://127.0.0.1:11434", "OLLAMA_API_KEY", "Ollama, its own chat protocol"),
+    local("llamacpp", "openai", "http://127.0.0.1:8080/v1", "LLAMA_API_KEY", "llama.cpp's llama-server"),
+    local("vllm", "openai", "http://127.0.0.1:8000/v1", "VLLM_API_KEY", "vLLM"),
+    local("lmstudio", "openai", "http://127.0.0.1:1234/v1", "LMSTUDIO_API_KEY", "LM Studio"),
+    remote("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "OpenRouter"),
+    remote("groq", "openai", "https://api.groq.com/openai/v1", "GROQ_API_KEY", "Groq"),
+    remote("mistral", "openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", "Mistral"),
+    remote("deepseek", "openai", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", "DeepSeek"),
 ];
 
 impl Provider {
@@ -59,48 +66,24 @@ impl Provider {
 
     /// Body fields that this provider gets unless the settings say otherwise.
     pub fn extra(&self) -> Map<String, Value> {
+        let field = |name: &str, value: Value| Map::from_iter([(name.to_owned(), value)]);
         match self.name {
             // With its prompt cache, llama.cpp's answers at temperature 0 depend on what it was asked before.
-            "llamacpp" => Map::from_iter([("cache_prompt".to_owned(), json!(false))]),
+            "llamacpp" => field("cache_prompt", json!(false)),
             _ => Map::new(),
         }
-    }
-}
-
-/// The URL to call for a base URL as a user writes it: with or without a path, a slash at the end, or the whole of it.
-pub fn chat_url(base: &str) -> String {
-    let (base, query) = match base.split_once('?') {
-        Some((base, query)) => (base, format!("?{query}")),
-        None => (base, String::new()),
-    };
-    let base = base.trim_end_matches('/');
-    if base.ends_with("/chat/completions") {
-        return format!("{base}{query}");
-    }
-    let after_scheme = base.split_once("://").map_or(base, |(_, rest)| rest);
-    if after_scheme.contains('/') {
-        format!("{base}/chat/completions{query}")
-    } else {
-        format!("{base}/v1/chat/completions{query}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::protocol;
 
     #[test]
-    fn base_urls_as_users_write_them() {
-        let table = [
-            ("https://api.example.com/inference/v1", "https://api.example.com/inference/v1/chat/completions"),
-            ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/chat/completions"),
-            ("http://127.0.0.1:11434", "http://127.0.0.1:11434/v1/chat/completions"),
-            ("http://localhost:1234/", "http://localhost:1234/v1/chat/completions"),
-            ("http://h/v1?api-version=2", "http://h/v1/chat/completions?api-version=2"),
-            ("http://localhost:1234/v1/chat/completions", "http://localhost:1234/v1/chat/completions"),
-        ];
-        for (base, url) in table {
-            assert_eq!(chat_url(base), url);
+    fn each_speaks_a_known_protocol() {
+        for provider in &PROVIDERS {
+            assert!(protocol::named(provider.protocol).is_some(), "{}", provider.name);
         }
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::Fault;
+use super::protocol::FIRST;
 use crate::workspace::write::output;
 
 /// The version of the format that this reader and writer know.
@@ -26,6 +27,9 @@ pub struct Header {
     pub format: u32,
     /// Name of the model in reports.
     pub model: String,
+    /// The wire protocol of the answers.
+    #[serde(default = "first_protocol", skip_serializing_if = "is_first_protocol")]
+    pub protocol: String,
     /// RFC 3339.
     pub recorded: String,
     pub editgate: String,
@@ -34,6 +38,14 @@ pub struct Header {
     /// Sampling and further body fields.
     pub settings: Value,
     pub conditions: Conditions,
+}
+
+fn first_protocol() -> String {
+    FIRST.to_owned()
+}
+
+fn is_first_protocol(name: &String) -> bool {
+    name == FIRST
 }
 
 /// How the conversations were led.
@@ -77,7 +89,19 @@ pub struct Key {
 pub struct Recorded {
     #[serde(flatten)]
     pub key: Key,
+    /// What the attempt came to when it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came_to: Option<CameTo>,
     pub answers: Vec<RecordedAnswer>,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CameTo {
+    /// As in a row; it begins with the verdict.
+    pub class: String,
+    /// Digest of the files as they were left.
+    pub tree: Option<String>,
 }
 
 /// One answer: the digest of the request ([`crate::chat::digest`]) and what came back.
@@ -85,6 +109,8 @@ pub struct Recorded {
 pub struct RecordedAnswer {
     pub request: String,
     pub ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +122,7 @@ pub struct RecordedAnswer {
 pub struct Recording {
     pub path: PathBuf,
     pub header: Header,
-    answers: HashMap<Key, Vec<RecordedAnswer>>,
+    attempts: HashMap<Key, Recorded>,
 }
 
 #[derive(Debug, Error)]
@@ -126,20 +152,41 @@ impl Recording {
                 header.format
             )));
         }
-        let mut answers = HashMap::new();
+        let mut attempts = HashMap::new();
         for (index, line) in read(ANSWERS)?.lines().enumerate() {
             let bad = |reason: String| RecordingError::BadLine { path: path.join(ANSWERS), line: index + 1, reason };
             let recorded: Recorded = serde_json::from_str(line).map_err(|error| bad(error.to_string()))?;
-            if answers.insert(recorded.key, recorded.answers).is_some() {
+            if attempts.insert(recorded.key.clone(), recorded).is_some() {
                 return Err(bad("this attempt is recorded twice".to_owned()));
             }
         }
-        Ok(Recording { path: path.to_owned(), header, answers })
+        Ok(Recording { path: path.to_owned(), header, attempts })
+    }
+
+    /// A recording of these attempts.
+    pub fn of(path: PathBuf, header: Header, attempts: Vec<Recorded>) -> Self {
+        let attempts = attempts.into_iter().map(|recorded| (recorded.key.clone(), recorded)).collect();
+        Recording { path, header, attempts }
+    }
+
+    /// Whether a directory holds one.
+    pub fn is_at(path: &Path) -> bool {
+        path.join(HEADER).exists()
+    }
+
+    /// All attempts, in no order.
+    pub fn attempts(&self) -> impl Iterator<Item = &Recorded> {
+        self.attempts.values()
+    }
+
+    /// What an attempt came to when it was recorded.
+    pub fn came_to(&self, key: &Key) -> Option<&CameTo> {
+        self.attempts.get(key)?.came_to.as_ref()
     }
 
     /// The answers of an attempt.
     pub fn answers(&self, key: &Key) -> Option<&[RecordedAnswer]> {
-        self.answers.get(key).map(Vec::as_slice)
+        self.attempts.get(key).map(|recorded| recorded.answers.as_slice())
     }
 }
 

@@ -1,11 +1,32 @@
 //! Keys never reach a record, report or log.
 
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 /// What stands in place of a secret.
 const REDACTED: &str = "[redacted]";
 /// A shorter key is a placeholder such as `none`, and replacing it everywhere would only garble texts.
 const SHORTEST_KEY: usize = 6;
+
+/// What must never be shown: keys and the values of headers.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Vec<SecretString>);
+
+impl Secrets {
+    pub fn new(values: Vec<SecretString>) -> Self {
+        Secrets(values)
+    }
+
+    /// Text that may be shown.
+    pub fn redact(&self, text: &str) -> String {
+        redact(&self.without(text), None)
+    }
+
+    /// Text as it came but for the secrets themselves.
+    pub fn without(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| without_key(&text, Some(secret.expose_secret())))
+    }
+}
 
 /// `text` without the secret, without the values of URL query parameters that carry keys, and without the user part of URLs.
 pub fn redact(text: &str, secret: Option<&str>) -> String {

@@ -2,6 +2,7 @@
 
 pub mod journal;
 pub mod load;
+pub mod recorded;
 pub mod row;
 pub mod run_file;
 pub mod transcript;

@@ -43,6 +43,9 @@ pub struct Row {
     pub elapsed_ms: Option<u64>,
     /// Time spent waiting for the model.
     pub model_ms: Option<u64>,
+    /// The part of it before the first byte of each answer.
+    #[serde(default)]
+    pub first_byte_ms: Option<u64>,
     /// Retries of infrastructure.
     pub retries: usize,
     pub dropped_params: Vec<String>,

@@ -20,6 +20,9 @@ pub struct RunFile {
     pub elapsed_ms: Option<u64>,
     /// The command line that made it.
     pub command: String,
+    /// Its arguments after `run`, from which it can be resumed.
+    #[serde(default)]
+    pub arguments: Vec<String>,
     /// Hashes and settings of all that a score depends on.
     pub fingerprint: Map<String, Value>,
     /// Where the answers came from, when not from a live model.

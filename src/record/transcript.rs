@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::row::Row;
 use crate::chat::{Arguments, Message};
-use crate::model::recording::{Key, Recorded, RecordedAnswer};
+use crate::model::recording::{CameTo, Key, Recorded, RecordedAnswer};
 use crate::model::{Fault, Raw, Retry};
 
 /// One attempt.
@@ -29,22 +30,26 @@ pub struct TurnRecord {
     pub raw: Option<Raw>,
     pub fault: Option<Fault>,
     pub ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retries: Vec<Retry>,
 }
 
 impl Transcript {
-    /// The part that a recording keeps.
-    pub fn recorded(&self) -> Recorded {
+    /// The part that a recording keeps, and what the attempt came to.
+    pub fn recorded(&self, row: Option<&Row>) -> Recorded {
         let answer = |turn: &TurnRecord| RecordedAnswer {
             request: turn.request.clone(),
             ms: turn.ms,
+            first_byte_ms: turn.first_byte_ms,
             body: match (&turn.fault, &turn.raw) {
                 (None, Some(raw)) => Some(raw.body.clone()),
                 _ => None,
             },
             fault: turn.fault.clone(),
         };
-        Recorded { key: self.key.clone(), answers: self.turns.iter().map(answer).collect() }
+        let came_to = row.map(|row| CameTo { class: row.class.clone(), tree: row.digests.actual.clone() });
+        Recorded { key: self.key.clone(), came_to, answers: self.turns.iter().map(answer).collect() }
     }
 }

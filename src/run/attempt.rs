@@ -67,6 +67,7 @@ pub(super) struct Talk<'a> {
     pub(super) usage: Usage,
     pub(super) answers: usize,
     pub(super) model_ms: u64,
+    pub(super) first_byte_ms: Option<u64>,
     pub(super) dropped_params: Vec<String>,
     pub(super) last_answer: Option<Answer>,
     pub(super) last_edit: Option<String>,
@@ -87,6 +88,7 @@ impl<'a> Talk<'a> {
             usage: Usage::ZERO,
             answers: 0,
             model_ms: 0,
+            first_byte_ms: Some(0),
             dropped_params: Vec::new(),
             last_answer: None,
             last_edit: None,
@@ -154,7 +156,7 @@ impl<'a> Talk<'a> {
             let outcome =
                 desk.session.call(&planned.function, &planned.arguments).map_err(|error| error.to_string())?;
             let call = as_call(&planned, format!("seen{:05}", number + 1));
-            self.messages.push(Message::Assistant { text: String::new(), calls: vec![call.clone()] });
+            self.messages.push(Message::Assistant { text: String::new(), calls: vec![call.clone()], echo: None });
             self.messages.push(Message::Tool { id: call.id, name: call.name, text: outcome.text });
             self.seen = true;
         }
@@ -170,19 +172,19 @@ impl<'a> Talk<'a> {
         let (root, base) = (desk.root, Rc::clone(&desk.base));
         let solve = || solve(planned.case, planned.tool, root, &base.borrow());
         let mut conversation = planned.model.converse(Brief { key: &key, reads: &reads, solve: &solve });
-        let deadline = Instant::now() + self.settings.timeout;
+        let mut left = self.settings.timeout;
         let mut refused: HashMap<(String, String), usize> = HashMap::new();
         let mut edits = 0;
         for turn in 0..self.settings.max_turns {
-            let request = Request { functions: &functions, messages: &self.messages };
+            let request = Request { functions: &functions, messages: &self.messages, left };
             let (asked, sent) = (Instant::now(), digest(&functions, &self.messages));
-            let left = deadline.saturating_duration_since(asked);
-            let Ok(answered) = tokio::time::timeout(left, conversation.answer(request)).await else {
-                return self.out_of_time(sent, asked.elapsed());
-            };
-            let answer = match self.note(answered, sent, asked.elapsed()) {
+            let answered = conversation.answer(request).await;
+            // Only what the model took is its time; what infrastructure cost is not.
+            let took = asked.elapsed().saturating_sub(answered.waited);
+            left = left.saturating_sub(took);
+            let answer = match self.note(answered, sent, took) {
                 Ok(answer) => answer,
-                Err(fault) => return self.fault(fault),
+                Err(fault) => return self.fault(self.late(fault, took)),
             };
             if answer.finish == Finish::Length {
                 return Ok(Some((
@@ -218,6 +220,7 @@ impl<'a> Talk<'a> {
     fn note(&mut self, turn: Turn, request: String, elapsed: Duration) -> Result<Answer, Fault> {
         let took = turn.ms.unwrap_or_else(|| millis(elapsed));
         self.model_ms = self.model_ms.saturating_add(took);
+        self.first_byte_ms = Usage::sum(self.first_byte_ms, turn.first_byte_ms);
         self.dropped_params = turn.dropped_params;
         self.turns.push(TurnRecord {
             messages: self.messages.len(),
@@ -225,6 +228,7 @@ impl<'a> Talk<'a> {
             raw: turn.raw,
             fault: turn.outcome.as_ref().err().cloned(),
             ms: Some(took),
+            first_byte_ms: turn.first_byte_ms,
             retries: turn.retries,
         });
         let answer = turn.outcome?;
@@ -238,13 +242,13 @@ impl<'a> Talk<'a> {
     fn calls_of(&mut self, answer: &Answer) -> Vec<Call> {
         let mut calls = answer.calls.clone();
         let mut text = answer.text.clone();
-        if calls.is_empty() && self.settings.text_calls == TextCalls::Accept {
+        if calls.is_empty() && self.planned.text_calls == TextCalls::Accept {
             calls = text_calls::meant(&answer.text, &self.offered());
             if !calls.is_empty() {
                 text.clear();
             }
         }
-        self.messages.push(Message::Assistant { text, calls: calls.clone() });
+        self.messages.push(Message::Assistant { text, calls: calls.clone(), echo: answer.echo.clone() });
         calls
     }
 
@@ -312,20 +316,12 @@ impl<'a> Talk<'a> {
     }
 
     /// The attempt's time is over. A request that has waited longer than any request may is the server's fault.
-    fn out_of_time(&mut self, request: String, waited: Duration) -> Result<Option<(End, String)>, Stop> {
-        let stalled = waited >= self.settings.request_timeout;
-        let kind = if stalled { FaultKind::Timeout } else { FaultKind::OutOfTime };
-        let message = format!("the attempt took longer than {} s", self.settings.timeout.as_secs_f64());
-        let fault = Fault::new(kind, message);
-        self.turns.push(TurnRecord {
-            messages: self.messages.len(),
-            request,
-            raw: None,
-            fault: Some(fault.clone()),
-            ms: None,
-            retries: Vec::new(),
-        });
-        self.fault(fault)
+    fn late(&self, fault: Fault, waited: Duration) -> Fault {
+        if fault.kind != FaultKind::OutOfTime {
+            return fault;
+        }
+        let kind = if waited >= self.settings.request_timeout { FaultKind::Timeout } else { fault.kind };
+        Fault::new(kind, format!("the attempt took longer than {} s", self.settings.timeout.as_secs_f64()))
     }
 
     /// What a fault of the model's side means for the attempt.
@@ -338,7 +334,7 @@ impl<'a> Talk<'a> {
             FaultKind::OutOfTime if self.answers > 0 => return Ok(Some((End::Limit(Limit::Time), fault.message))),
             FaultKind::Timeout | FaultKind::OutOfTime => ErrorClass::Timeout,
             FaultKind::Request => ErrorClass::Request,
-            FaultKind::Response => ErrorClass::Response,
+            FaultKind::Response | FaultKind::Garbled => ErrorClass::Response,
             FaultKind::Template => ErrorClass::Template,
             FaultKind::Recording => ErrorClass::Recording,
             FaultKind::Context if self.answers > 0 => return Ok(Some((End::Limit(Limit::Context), fault.message))),

@@ -7,6 +7,7 @@ use super::opening::SYSTEM_PROMPT;
 use super::plan::{Plan, PlannedModel};
 use super::settings::RunSettings;
 use crate::chat::hex;
+use crate::model::text_calls::TextCalls;
 use crate::tool::EditTool;
 
 /// Identity of the conditions of a cell besides its cases and its model's name. Two counts under other conditions are not comparable.
@@ -14,7 +15,7 @@ pub(super) fn conditions(model: &PlannedModel, tool: &dyn EditTool, settings: &R
     let parts = json!({
         "tool": tool_digest(tool),
         "options": settings.tool_options.get(tool.name()),
-        "conversation": conversation(settings),
+        "conversation": conversation(settings, model.text_calls.unwrap_or(settings.text_calls)),
         "model": model.settings,
     });
     short(&parts)
@@ -36,7 +37,7 @@ pub fn of(plan: &Plan<'_>, facts: &[Value]) -> Map<String, Value> {
         .models
         .iter()
         .zip(facts)
-        .map(|(model, facts)| (model.model.name().to_owned(), json!({ "settings": model.settings, "server": facts })))
+        .map(|(model, facts)| (model.model.name().to_owned(), model_entry(model, facts)))
         .collect();
     let sets: Map<String, Value> =
         plan.selected.iter().map(|chosen| (chosen.set.name.clone(), json!(chosen.digest()))).collect();
@@ -45,18 +46,29 @@ pub fn of(plan: &Plan<'_>, facts: &[Value]) -> Map<String, Value> {
     out.insert("sets".into(), Value::Object(sets));
     out.insert("tools".into(), Value::Object(tools));
     out.insert("models".into(), Value::Object(models));
-    out.insert("conversation".into(), conversation(plan.settings));
+    out.insert("conversation".into(), conversation(plan.settings, plan.settings.text_calls));
     out.insert("concurrency".into(), json!(plan.settings.concurrency));
     out.insert("timeout_s".into(), json!(plan.settings.timeout.as_secs_f64()));
     out
 }
 
+fn model_entry(model: &PlannedModel, facts: &Value) -> Value {
+    let mut entry = json!({ "settings": model.settings, "server": facts });
+    if let Some(protocol) = &model.protocol {
+        entry["protocol"] = json!(protocol);
+    }
+    if let Some(text_calls) = model.text_calls {
+        entry["text_calls"] = json!(text_calls);
+    }
+    entry
+}
+
 /// How conversations are led, as far as a score depends on it.
-fn conversation(settings: &RunSettings) -> Value {
+fn conversation(settings: &RunSettings, text_calls: TextCalls) -> Value {
     json!({
         "system_prompt_sha256": hex(&Sha256::digest(SYSTEM_PROMPT.as_bytes())),
         "prompt": settings.prompt,
-        "text_calls": settings.text_calls,
+        "text_calls": text_calls,
         "stop_after": settings.stop_after,
         "max_turns": settings.max_turns,
         "identical_limit": settings.identical_limit,

@@ -1,9 +1,11 @@
 //! Decides when: the plan, one conversation an attempt, concurrency, limits. Here, and only here, models meet tools.
 
+pub mod again;
 pub mod attempt;
 mod desk;
 pub mod event;
 pub mod fingerprint;
+pub mod limits;
 mod opening;
 mod outcome;
 pub mod plan;

@@ -59,9 +59,10 @@ impl Talk<'_> {
             conduct: self.conduct(),
             turns: self.answers,
             usage: if self.answers == 0 { Usage::default() } else { self.usage },
-            cost_usd: None,
+            cost_usd: self.planned.price.filter(|_| self.answers > 0).and_then(|price| price.of(self.usage)),
             elapsed_ms: None,
             model_ms: (!self.turns.is_empty()).then_some(self.model_ms),
+            first_byte_ms: self.first_byte_ms.filter(|_| !self.turns.is_empty()),
             retries: self.turns.iter().map(|turn| turn.retries.len()).sum(),
             dropped_params: self.dropped_params,
             digests: trees.map_or_else(Digests::default, |trees| Digests {

@@ -3,7 +3,9 @@
 use crate::case::Case;
 use crate::case::select::Selected;
 use crate::model::Model;
+use crate::model::price::Price;
 use crate::model::recording::Key;
+use crate::model::text_calls::TextCalls;
 use crate::record::CellPlan;
 use crate::tool::EditTool;
 
@@ -15,6 +17,18 @@ pub struct PlannedModel {
     pub model: Box<dyn Model>,
     /// Settings that its answers depend on: sampling, extra body fields.
     pub settings: serde_json::Value,
+    /// The wire protocol, by name; none of a stand-in.
+    pub protocol: Option<String>,
+    /// Whether calls in its text are run, where that is set for this model alone.
+    pub text_calls: Option<TextCalls>,
+    pub price: Option<Price>,
+}
+
+impl PlannedModel {
+    /// A model of which nothing else is set.
+    pub fn plain(model: Box<dyn Model>, settings: serde_json::Value) -> Self {
+        PlannedModel { model, settings, protocol: None, text_calls: None, price: None }
+    }
 }
 
 /// Everything that will be tried.
@@ -41,6 +55,8 @@ pub struct Planned<'a> {
     pub index: usize,
     pub cell: &'a CellPlan,
     pub model: &'a dyn Model,
+    pub text_calls: TextCalls,
+    pub price: Option<Price>,
     pub tool: &'a dyn EditTool,
     pub case: &'a Case,
     pub repeat: usize,
@@ -114,6 +130,8 @@ impl<'a> Plan<'a> {
                 index,
                 cell: &cell.plan,
                 model: self.models[cell.model].model.as_ref(),
+                text_calls: self.models[cell.model].text_calls.unwrap_or(self.settings.text_calls),
+                price: self.models[cell.model].price,
                 tool: self.tools[cell.tool].as_ref(),
                 case,
                 repeat,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::event::{Consumer, Event};
-use crate::record::Totals;
 use crate::record::journal::JournalError;
+use crate::record::{Row, Totals};
 use crate::text::visible;
 
 /// The bar; hidden where nobody looks.
@@ -27,6 +27,13 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(500));
         }
         Progress { bar, totals: Totals::default() }
+    }
+
+    /// Attempts that are there already.
+    pub fn begin(&mut self, done: &[(usize, Row)]) {
+        done.iter().for_each(|(_, row)| self.totals.add(row.verdict, row.harm));
+        self.bar.set_position(done.len() as u64);
+        self.bar.reset_eta();
     }
 
     pub fn finish(&self) {

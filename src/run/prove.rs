@@ -79,7 +79,7 @@ fn unreached(row: &Row) -> Option<String> {
 /// Every `parts`-th attempt, from the `part`-th on.
 fn prove_part(sets: &[CaseSet], workspaces: &Workspaces, part: usize, parts: usize) -> io::Result<Vec<(usize, Row)>> {
     let selected: Vec<Selected<'_>> = select(sets, &Selection::default()).map_err(io::Error::other)?;
-    let models = [PlannedModel { model: Box::new(Builtin::Oracle), settings: serde_json::Value::Null }];
+    let models = [PlannedModel::plain(Box::new(Builtin::Oracle), serde_json::Value::Null)];
     let (tools, settings) = (tool::all(), RunSettings::default());
     let plan = Plan::new(&models, &tools, &selected, &settings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;

@@ -6,6 +6,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::attempt::{attempt, skipped};
 use super::event::{Consumer, Event};
+use super::limits::Spent;
 use super::plan::Plan;
 use crate::record::journal::JournalError;
 use crate::record::{Row, Totals};
@@ -14,7 +15,7 @@ use crate::workspace::Workspaces;
 
 /// Makes every attempt of the plan. An interrupt stops new ones, a second one those in flight; what did not come to its
 /// end is told as skipped. A run in which nothing but errors came of the first attempts, of a kind that further ones
-/// would share, stops itself. Returns whether it was interrupted.
+/// would share, stops itself, and so does one that reached a limit. Attempts that are `done` are not made again. Returns whether it was interrupted.
 ///
 /// # Errors
 /// When a consumer cannot record what happened.
@@ -24,19 +25,33 @@ pub async fn run(
     consumers: &mut [&mut dyn Consumer],
     interrupts: &mut UnboundedReceiver<()>,
     allowed_errors: usize,
+    done: &[(usize, Row)],
 ) -> Result<bool, JournalError> {
     let mut tell = |event: &Event<'_>| consumers.iter_mut().try_for_each(|consumer| consumer.take(event));
-    let mut waiting = plan.attempts();
-    let mut flying = FuturesUnordered::new();
     let mut ended = vec![false; plan.len()];
+    let mut spent = Spent::new();
+    for (index, row) in done {
+        spent.add(row);
+        if let Some(ended) = ended.get_mut(*index) {
+            *ended = true;
+        }
+    }
+    let already = ended.clone();
+    let mut waiting = plan.attempts().filter(|planned| !already.get(planned.index).is_some_and(|done| *done));
+    let mut flying = FuturesUnordered::new();
     let mut interrupted = false;
     let mut stopped = None;
     let mut totals = Totals::default();
     loop {
         while !interrupted && stopped.is_none() && flying.len() < plan.settings.concurrency.max(1) {
+            if let Some(why) = spent.over(&plan.settings.limits) {
+                stopped = Some((Skip::Limit, why));
+                break;
+            }
             let Some(planned) = waiting.next() else {
                 break;
             };
+            tracing::debug!(model = %planned.cell.model, tool = %planned.cell.tool, set = %planned.cell.set, case = %planned.case.id, repeat = planned.repeat, "attempt begins");
             tell(&Event::Started { set: &planned.cell.set, case: &planned.case.id })?;
             flying.push(attempt(planned, plan.settings, workspaces));
         }
@@ -54,10 +69,14 @@ pub async fn run(
                         *ended = true;
                     }
                     tell(&Event::Finished(&finished))?;
+                    tracing::debug!(case = %finished.row.case, class = %finished.row.class, turns = finished.row.turns, "attempt ended");
                     totals.add(finished.row.verdict, finished.row.harm);
+                    spent.add(&finished.row);
                     // What one model cannot do says nothing of the others.
                     if plan.models.len() == 1 && is_hopeless(&totals, &finished.row, allowed_errors) {
-                        stopped = finished.row.error;
+                        let why = finished.row.error.unwrap_or_default();
+                        let why = format!("the run stopped, since nothing but errors came of it: {why}");
+                        stopped = Some((Skip::Stopped, why));
                     }
                 }
                 None => break,
@@ -67,9 +86,9 @@ pub async fn run(
         tokio::task::yield_now().await;
     }
     drop(flying);
-    let (skip, why) = match &stopped {
+    let (skip, why) = match stopped {
         _ if interrupted => (Skip::Interrupted, "the run was interrupted".to_owned()),
-        Some(why) => (Skip::Stopped, format!("the run stopped, since nothing but errors came of it: {why}")),
+        Some(stopped) => stopped,
         None => return Ok(false),
     };
     for planned in plan.attempts().filter(|planned| !ended.get(planned.index).is_some_and(|ended| *ended)) {

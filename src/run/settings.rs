@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::limits::Limits;
 use crate::model::text_calls::TextCalls;
 
 /// Settings of a run that a score may depend on, and those that only say how fast.
@@ -25,6 +26,7 @@ pub struct RunSettings {
     pub request_timeout: Duration,
     pub repeat: usize,
     pub concurrency: usize,
+    pub limits: Limits,
     /// Options of tool sessions, by tool.
     pub tool_options: BTreeMap<String, Value>,
     /// Where workspaces are made; memory by default.
@@ -43,6 +45,7 @@ impl Default for RunSettings {
             request_timeout: Duration::from_secs(300),
             repeat: 1,
             concurrency: 1,
+            limits: Limits::default(),
             tool_options: BTreeMap::new(),
             sandbox_dir: None,
         }

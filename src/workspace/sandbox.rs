@@ -1,6 +1,6 @@
 //! Fresh private directories, one an attempt, and their end.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,17 @@ use tempfile::TempDir;
 use super::{nodes, snapshot};
 use crate::case::{Tree, WORKSPACE};
 
+const PREFIX: &str = "editgate-";
+const LOCK: &str = ".lock";
+
 /// How many directories may wait for deletion: bounds the memory that finished workspaces hold on a memory file system.
 const PENDING_DELETIONS: usize = 64;
 
 /// All workspaces of a run. Dropping it, also while a panic unwinds, removes what is left of them.
 #[derive(Debug)]
 pub struct Workspaces {
+    /// Held as long as the workspaces are in use, however the process ends.
+    _lock: File,
     /// Removed when it is dropped.
     _base: TempDir,
     root: PathBuf,
@@ -34,7 +39,7 @@ impl Workspaces {
     /// When none can be made.
     pub fn create(place: Option<&Path>) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix("editgate-");
+        builder.prefix(PREFIX);
         let memory = Path::new("/dev/shm");
         let base = match place {
             Some(place) => builder.tempdir_in(place)?,
@@ -43,6 +48,10 @@ impl Workspaces {
             None => builder.tempdir()?,
         };
         let root = base.path().canonicalize()?;
+        let lock = hold(&root)?;
+        if let Some(place) = root.parent() {
+            sweep(place);
+        }
         let (sender, receiver) = sync_channel::<PathBuf>(PENDING_DELETIONS);
         // Deletion is off the way of the conversations; what cannot be deleted here goes with the base.
         let thread = std::thread::Builder::new().name("workspaces".to_owned()).spawn(move || {
@@ -50,7 +59,7 @@ impl Workspaces {
                 let _ = nodes::remove(&directory);
             }
         })?;
-        Ok(Workspaces { _base: base, root, next: AtomicU64::new(0), janitor: Some((sender, thread)) })
+        Ok(Workspaces { _lock: lock, _base: base, root, next: AtomicU64::new(0), janitor: Some((sender, thread)) })
     }
 
     /// A fresh, empty, private workspace.
@@ -65,6 +74,27 @@ impl Workspaces {
         private.mode(0o700).create(&place)?;
         private.create(&root)?;
         Ok(Sandbox { workspaces: self, place, root })
+    }
+}
+
+/// Takes the lock that tells others that this directory is in use. It appears only once it is held.
+fn hold(root: &Path) -> io::Result<File> {
+    let (fresh, place) = (root.join(".lock-to-be"), root.join(LOCK));
+    let file = File::create(&fresh)?;
+    file.lock()?;
+    fs::rename(fresh, place)?;
+    Ok(file)
+}
+
+/// Removes what runs left behind that were killed: directories whose lock nobody holds.
+fn sweep(place: &Path) {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let lock = OpenOptions::new().write(true).open(entry.path().join(LOCK));
+        // What cannot be opened, locked or removed is somebody else's.
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = nodes::remove(&entry.path());
+        }
     }
 }
 
@@ -122,7 +152,6 @@ impl Drop for Sandbox<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -142,6 +171,19 @@ mod tests {
         drop(two);
         drop(workspaces);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_swept_and_what_is_in_use_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let used = Workspaces::create(Some(place.path())).unwrap();
+        let left = place.path().join("editgate-left");
+        fs::create_dir_all(left.join("0/workspace")).unwrap();
+        fs::write(left.join(LOCK), "").unwrap();
+        let foreign = place.path().join("editgate-foreign");
+        fs::create_dir(&foreign).unwrap();
+        let _other = Workspaces::create(Some(place.path())).unwrap();
+        assert!(!left.exists() && foreign.exists() && used.open().is_ok());
     }
 
     #[test]

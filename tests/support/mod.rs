@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod by_case;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -177,7 +179,12 @@ impl Place {
 
     /// The built binary in this directory, with nothing of the environment that it would listen to.
     pub(crate) fn editgate(&self) -> Command {
-        let mut command = Command::cargo_bin("editgate").expect("built");
+        Command::from_std(self.plain())
+    }
+
+    /// The same to be started and not waited for.
+    pub(crate) fn plain(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("editgate"));
         for (name, _) in
             std::env::vars().filter(|(name, _)| name.starts_with("EDITGATE_") || name.ends_with("_API_KEY"))
         {

@@ -1,5 +1,6 @@
 //! Drives a plan: evidence from the first moment, signals, and a recording in the end.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +14,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::RunFlags;
 use crate::cli::{Exit, Failure, output};
-use crate::model::recording::{self, Conditions, Header};
+use crate::model::recording;
 use crate::model::redact::{masked, redact};
 use crate::record::journal::JournalError;
+use crate::record::recorded::recordings;
 use crate::record::run_file::FORMAT;
 use crate::record::{Journal, Row, RunFile, Source, Status, Totals, load};
 use crate::run::progress::Progress;
 use crate::run::{Consumer, Event, Plan, fingerprint, schedule};
+use crate::score::{Class, Skip, Verdict};
 use crate::verdict::gate::Allowance;
 use crate::workspace::Workspaces;
 
@@ -47,11 +50,36 @@ pub(super) async fn drive(
             planned.model.facts().await.map_err(|fault| Failure::new(Exit::Incomplete, anyhow!("{name}: {fault}")))?,
         );
     }
+    let workspaces = Workspaces::create(plan.settings.sandbox_dir.as_deref()).map_err(|error| {
+        Failure::unwritable(anyhow!("cannot make a directory for workspaces: {error}; name another with --sandbox-dir"))
+    })?;
     let started = Timestamp::now();
     let clock = Instant::now();
+    if let Some(directory) = &flags.resume {
+        let mut run = load::run_file(directory).map_err(Failure::usage)?;
+        check_same(&run, plan, &facts, directory)?;
+        let (journal, rows) = Journal::reopen(directory).map_err(journal_failure)?;
+        let done = finished(plan, rows, flags.retry_errors);
+        let left = plan.len() - done.len();
+        output::message(&format!(
+            "resuming {}: {} of {} attempts are there",
+            directory.display(),
+            done.len(),
+            plan.len()
+        ));
+        run.status = if left == 0 { run.status } else { Status::Running };
+        journal.write_run(&run).map_err(journal_failure)?;
+        return carry_out(
+            flags,
+            plan,
+            Begun { run, workspaces, directory: directory.clone(), journal, done, clock },
+            allowance,
+        )
+        .await;
+    }
     let id = format!("{}-{:05}", started.strftime("%Y%m%dT%H%M%SZ"), std::process::id() % 100_000);
     let directory = flags.out.clone().unwrap_or_else(|| Path::new(RUNS).join(&id));
-    let mut run = RunFile {
+    let run = RunFile {
         format: FORMAT,
         id,
         status: Status::Running,
@@ -60,37 +88,54 @@ pub(super) async fn drive(
         ended: None,
         elapsed_ms: None,
         command: command_line(),
+        arguments: std::env::args().skip(2).map(|argument| redact(&plain_word(&argument), None)).collect(),
         fingerprint: fingerprint::of(plan, &facts),
         source,
         plan: plan.cells.iter().map(|cell| cell.plan.clone()).collect(),
         totals: None,
     };
-    let workspaces = Workspaces::create(plan.settings.sandbox_dir.as_deref()).map_err(|error| {
-        Failure::unwritable(anyhow!("cannot make a directory for workspaces: {error}; name another with --sandbox-dir"))
-    })?;
     let journal = Journal::create(&directory, &run).map_err(journal_failure)?;
+    carry_out(flags, plan, Begun { run, workspaces, directory, journal, done: Vec::new(), clock }, allowance).await
+}
+
+/// A run whose directory is open.
+struct Begun {
+    run: RunFile,
+    workspaces: Workspaces,
+    directory: PathBuf,
+    journal: Journal,
+    /// Attempts that need not be made, by their place in the plan.
+    done: Vec<(usize, Row)>,
+    clock: Instant,
+}
+
+async fn carry_out(flags: &RunFlags, plan: &Plan<'_>, begun: Begun, allowance: Allowance) -> Result<Done, Failure> {
+    let Begun { mut run, workspaces, directory, journal, done, clock } = begun;
     let mut journal = Recorder { journal, rows: Vec::new() };
     let shown = std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("CI").is_none();
     let mut progress = Progress::new(plan.len(), shown);
     let mut interrupts = interrupts();
+    progress.begin(&done);
+    let allowed = allowance.of(plan.len());
     let interrupted =
-        schedule::run(plan, &workspaces, &mut [&mut journal, &mut progress], &mut interrupts, allowance.of(plan.len()))
-            .await;
+        schedule::run(plan, &workspaces, &mut [&mut journal, &mut progress], &mut interrupts, allowed, &done).await;
     progress.finish();
     let interrupted = interrupted.map_err(journal_failure)?;
     let Recorder { mut journal, mut rows } = journal;
+    rows.extend(done);
     rows.sort_by_key(|(index, _)| *index);
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
     let mut totals = Totals { planned: plan.len(), ..Totals::default() };
     rows.iter().for_each(|row| totals.add(row.verdict, row.harm));
     run.status = if interrupted { Status::Interrupted } else { Status::Complete };
     run.ended = Some(rfc3339(Timestamp::now()));
-    run.elapsed_ms = u64::try_from(clock.elapsed().as_millis()).ok();
+    let elapsed = u64::try_from(clock.elapsed().as_millis()).ok();
+    run.elapsed_ms = elapsed.map(|elapsed| elapsed.saturating_add(run.elapsed_ms.unwrap_or(0)));
     run.totals = Some(totals);
     journal.finish(&run, &rows).map_err(journal_failure)?;
     if let Some(path) = &flags.record {
         match totals.passed + totals.failed == totals.planned {
-            true => keep(path, plan, &run, &facts, &directory)?,
+            true => keep(path, &directory)?,
             false => output::message(&format!(
                 "not recorded: {} of {} attempts came to their end, and a recording has them all",
                 totals.passed + totals.failed,
@@ -98,54 +143,72 @@ pub(super) async fn drive(
             )),
         }
     }
+    if totals.skipped > 0 && rows.iter().any(|row| is_open(row)) {
+        output::message(&format!("to go on: editgate run --resume {}", directory.display()));
+    }
     Ok(Done { run, rows, directory, interrupted })
 }
 
-/// Keeps the answers of a run as a recording.
-fn keep(path: &Path, plan: &Plan<'_>, run: &RunFile, facts: &[Value], directory: &Path) -> Result<(), Failure> {
-    let Some(model) = plan.models.first() else {
-        return Ok(());
-    };
-    let settings = plan.settings;
-    let header = Header {
-        format: recording::FORMAT,
-        model: model.model.name().to_owned(),
-        recorded: run.started.clone(),
-        editgate: run.editgate.clone(),
-        server: facts.first().cloned().unwrap_or(Value::Null),
-        settings: model.settings.clone(),
-        conditions: Conditions {
-            tools: plan.tools.iter().map(|tool| tool.name().to_owned()).collect(),
-            sets: plan.selected.iter().map(|chosen| chosen.set.name.clone()).collect(),
-            subset: plan.selected.first().and_then(|chosen| chosen.subset.clone()),
-            cases: if plan.selected.iter().any(|chosen| chosen.narrowed) {
-                plan.selected.iter().flat_map(|chosen| chosen.cases.iter().map(|case| case.id.clone())).collect()
-            } else {
-                Vec::new()
-            },
-            prompt: settings.prompt.name().to_owned(),
-            text_calls: settings.text_calls.name().to_owned(),
-            stop_after: settings.stop_after.name().to_owned(),
-            max_turns: settings.max_turns,
-            identical_limit: settings.identical_limit,
-            repeat: settings.repeat,
-            tool_options: settings.tool_options.clone(),
-        },
-    };
-    let transcripts = load::transcripts(directory).map_err(|error| Failure::new(Exit::Internal, error))?;
-    let attempts = transcripts
+/// An attempt that was never made, and can still be.
+fn is_open(row: &Row) -> bool {
+    row.verdict == Verdict::Skipped && row.class != Class::Skipped(Skip::Unsupported).name()
+}
+
+/// The rows that stay, by their place in the plan.
+fn finished(plan: &Plan<'_>, rows: Vec<Row>, retry_errors: bool) -> Vec<(usize, Row)> {
+    let mut rows: HashMap<_, Row> = rows.into_iter().map(|row| ((row.model.clone(), row.key()), row)).collect();
+    plan.attempts()
+        .filter_map(|planned| {
+            let row = rows.remove(&(planned.cell.model.clone(), planned.key()))?;
+            let again = is_open(&row) || (retry_errors && row.verdict == Verdict::Error);
+            (!again).then_some((planned.index, row))
+        })
+        .collect()
+}
+
+/// A run goes on only under the conditions under which it began.
+fn check_same(run: &RunFile, plan: &Plan<'_>, facts: &[Value], directory: &Path) -> Result<(), Failure> {
+    let now = fingerprint::of(plan, facts);
+    let mut changed: Vec<String> = now
         .iter()
-        .filter(|transcript| !transcript.turns.is_empty())
-        .map(|transcript| transcript.recorded())
+        .filter(|(name, value)| *name != "concurrency" && run.fingerprint.get(*name) != Some(value))
+        .map(|(name, value)| match (run.fingerprint.get(name), value) {
+            (Some(Value::Object(was)), Value::Object(is)) => {
+                let parts = was.keys().chain(is.keys().filter(|key| !was.contains_key(*key)));
+                let parts: Vec<&str> =
+                    parts.filter(|part| was.get(*part) != is.get(*part)).map(String::as_str).collect();
+                format!("{name} ({})", parts.join(", "))
+            }
+            _ => name.clone(),
+        })
         .collect();
-    recording::write(path, &header, attempts).map_err(Failure::unwritable)?;
+    let cells: Vec<_> = plan.cells.iter().map(|cell| cell.plan.clone()).collect();
+    if changed.is_empty() && cells != run.plan {
+        changed.push("the plan of cells".to_owned());
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow!(
+        "{}: cannot be resumed, since this has changed: {}; what was measured before and after would not be one run",
+        directory.display(),
+        changed.join(", ")
+    )))
+}
+
+/// Keeps the answers of a run as a recording.
+fn keep(path: &Path, directory: &Path) -> Result<(), Failure> {
+    for recording in recordings(directory).map_err(|error| Failure::new(Exit::Internal, error))? {
+        let attempts = recording.attempts().filter(|recorded| !recorded.answers.is_empty()).cloned().collect();
+        recording::write(path, &recording.header, attempts).map_err(Failure::unwritable)?;
+    }
     output::message(&format!("recorded: {}", path.display()));
     Ok(())
 }
 
 fn journal_failure(error: JournalError) -> Failure {
     match error {
-        JournalError::Taken { .. } => Failure::usage(error),
+        JournalError::Taken { .. } | JournalError::Busy { .. } | JournalError::Broken(_) => Failure::usage(error),
         JournalError::Unwritable { .. } => Failure::unwritable(error),
     }
 }
@@ -199,12 +262,17 @@ fn command_line() -> String {
     redact(&words.join(" "), None)
 }
 
-/// A word for a shell. JSON loses the texts of its secret fields.
-fn word(text: &str) -> String {
-    let text = match serde_json::from_str::<serde_json::Map<String, Value>>(text) {
+/// JSON loses the texts of its secret fields.
+fn plain_word(text: &str) -> String {
+    match serde_json::from_str::<serde_json::Map<String, Value>>(text) {
         Ok(object) => masked(&Value::Object(object)).to_string(),
         Err(_) => text.to_owned(),
-    };
+    }
+}
+
+/// A word for a shell, with nothing secret.
+fn word(text: &str) -> String {
+    let text = plain_word(text);
     let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c));
     if plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -10,15 +10,18 @@ use anyhow::anyhow;
 use clap::Args;
 
 use self::drive::{Done, RUNS, drive};
+pub(super) use self::settings::parse_name;
 use self::settings::{
-    allowance, check_options, fill_cases, follow, follow_options, parse_name, recorded_conditions, settings, tools,
+    allowance, check_options, fill_cases, follow, follow_options, recorded_conditions, settings, tools,
 };
 use super::cases::{CaseFlags, select_failure};
 use super::models::{self, ModelFlags};
 use super::{Exit, Failure, gate, output};
 use crate::case::select::select;
 use crate::config::{Config, RunConfig};
+use crate::model::open::Endpoints;
 use crate::model::text_calls::TextCalls;
+use crate::record::load;
 use crate::report::{Summary, markdown, terminal};
 use crate::run::{Plan, Prompt, StopAfter};
 use crate::score::Verdict;
@@ -34,7 +37,7 @@ const SHIPPED: &str = "fixtures/recordings/qwen2.5-coder-1.5b-directed";
 #[derive(Debug, Args)]
 pub(super) struct RunFlags {
     #[command(flatten)]
-    model: ModelFlags,
+    pub(super) model: ModelFlags,
     /// Edit tool; may be repeated [default: edit_file]
     #[arg(long, value_name = "NAME", env = "EDITGATE_TOOL", value_delimiter = ',')]
     tool: Vec<String>,
@@ -85,6 +88,21 @@ pub(super) struct RunFlags {
     /// Directory for workspaces [default: in memory where the system has some]
     #[arg(long, value_name = "DIR", env = "EDITGATE_SANDBOX_DIR")]
     sandbox_dir: Option<PathBuf>,
+    /// Go on with a run that ended before its end; alone, it repeats the recorded command
+    #[arg(long, value_name = "DIR", env = "EDITGATE_RESUME", conflicts_with_all = ["out", "dry_run"])]
+    pub(super) resume: Option<PathBuf>,
+    /// With --resume: make attempts that ended in an error again
+    #[arg(long, env = "EDITGATE_RETRY_ERRORS", requires = "resume", value_parser = clap::builder::BoolishValueParser::new())]
+    retry_errors: bool,
+    /// Dollars after which no new attempt begins
+    #[arg(long, value_name = "USD", env = "EDITGATE_COST_LIMIT")]
+    cost_limit: Option<f64>,
+    /// Tokens, input and output together, after which no new attempt begins
+    #[arg(long, value_name = "N", env = "EDITGATE_TOKEN_LIMIT")]
+    token_limit: Option<u64>,
+    /// Seconds after which no new attempt begins
+    #[arg(long, value_name = "SECONDS", env = "EDITGATE_TIME_LIMIT")]
+    time_limit: Option<f64>,
     /// Print what would be run, and run nothing
     #[arg(long, env = "EDITGATE_DRY_RUN", value_parser = clap::builder::BoolishValueParser::new())]
     dry_run: bool,
@@ -99,9 +117,11 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
     let shipped = specs.is_empty();
     let specs = if shipped { vec![shipped_recording()?] } else { specs };
     let concurrency = flags.concurrency.or(config.run.concurrency).unwrap_or(1);
+    flags.model.concurrency_hint = Some(concurrency);
+    let endpoints = Endpoints::default();
     let mut opened = Vec::new();
     for spec in &specs {
-        opened.push(models::open(spec, &flags.model, &config, concurrency)?);
+        opened.push(models::open(spec, &flags.model, &config, &endpoints)?);
     }
     let recorded = recorded_conditions(&opened)?;
     if let Some(conditions) = &recorded {
@@ -141,8 +161,45 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
     report(&flags, &done, floors.as_ref(), allowance)
 }
 
+/// The recorded arguments of the run to resume, as far as they are not its place, before those given now. `None` where a
+/// model is named: then the command is whole as it is.
+pub(super) fn resumed_arguments(flags: &RunFlags) -> Result<Option<Vec<String>>, Failure> {
+    let Some(directory) = &flags.resume else {
+        return Ok(None);
+    };
+    if !flags.model.names_nothing() {
+        return Ok(None);
+    }
+    let run = load::run_file(directory).map_err(Failure::usage)?;
+    let mut kept = Vec::new();
+    let mut arguments = run.arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        if argument.contains("[redacted]") {
+            return Err(Failure::usage(anyhow!(
+                "{}: the recorded command held a secret, which is not kept; give the whole command again with --resume",
+                directory.display()
+            )));
+        }
+        match argument.as_str() {
+            "--out" | "--resume" => drop(arguments.next()),
+            "--retry-errors" => {}
+            text if text.starts_with("--out=") || text.starts_with("--resume=") => {}
+            _ => kept.push(argument),
+        }
+    }
+    Ok(Some(kept))
+}
+
 /// What cannot come to a record is refused before anything runs.
 fn check_plan(plan: &Plan<'_>, flags: &RunFlags) -> Result<(), Failure> {
+    if plan.settings.limits.cost_usd.is_some()
+        && let Some(model) = plan.models.iter().find(|model| model.protocol.is_some() && model.price.is_none())
+    {
+        let name = model.model.name();
+        return Err(Failure::usage(anyhow!(
+            "--cost-limit needs the price of {name}: price = {{ input = …, output = … }} under [models.NAME] in editgate.toml"
+        )));
+    }
     if flags.record.is_some() && plan.models.len() > 1 {
         return Err(Failure::usage(anyhow!("--record keeps one model, and {} are named", plan.models.len())));
     }
@@ -200,7 +257,7 @@ fn report(flags: &RunFlags, done: &Done, floors: Option<&Floors>, allowance: All
     let file = done.directory.join("report.md");
     write::output(&file, markdown::render(&summary).as_bytes())
         .map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", file.display())))?;
-    if flags.out.is_none() {
+    if flags.out.is_none() && flags.resume.is_none() {
         point_latest(&done.run.id);
     }
     output::data(&format!("{}report: {}\n", terminal::render(&summary), file.display()))?;

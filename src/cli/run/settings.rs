@@ -13,11 +13,12 @@ use crate::cli::models::{Opened, request_timeout, seconds};
 use crate::config::{Config, RunConfig};
 use crate::model::recording::Conditions;
 use crate::run::RunSettings;
+use crate::run::limits::Limits;
 use crate::tool::{self, EditTool};
 use crate::verdict::gate::Allowance;
 
 /// A value by its name in files.
-pub(super) fn parse_name<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+pub(in crate::cli) fn parse_name<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(Value::String(text.to_owned())).map_err(|error| error.to_string())
 }
 
@@ -134,6 +135,14 @@ pub(super) fn settings(flags: &RunFlags, config: &Config, concurrency: usize) ->
         request_timeout: request_timeout(&flags.model, run)?,
         repeat: positive("repeat", flags.repeat.or(run.repeat), default.repeat)?,
         concurrency: positive("concurrency", Some(concurrency), default.concurrency)?,
+        limits: Limits {
+            cost_usd: flags.cost_limit.or(run.cost_limit),
+            tokens: flags.token_limit.or(run.token_limit),
+            time: match flags.time_limit.or(run.time_limit) {
+                Some(limit) => Some(seconds("time-limit", Some(limit), default.timeout)?),
+                None => None,
+            },
+        },
         tool_options,
         sandbox_dir: flags.sandbox_dir.clone().or_else(|| run.sandbox_dir.clone()),
     })
