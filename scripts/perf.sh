@@ -10,6 +10,6 @@ cargo build --release --quiet
 binary=$PWD/target/release/editgate
 exec bash "$kit/run.sh" "$@" \
     --convert "python3 $PWD/scripts/perf-cases.py {cases} {converted}" \
-    --pass-regex '(\d+) of (\d+) passed' \
-    -- "$binary" run -m openai/eb --base-url {base_url} --cases {converted} --tool edit_file -j {concurrency} --no-gate \
+    --pass-regex '(?:passed )?(\d+) of (\d+)' \
+    -- "$binary" run -m openai/eb --base-url {base_url} --cases {converted} --tool filesystem_write -j {concurrency} --no-gate \
     --out {out}/run

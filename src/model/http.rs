@@ -114,6 +114,7 @@ impl Http {
         policy: Policy,
         connections: usize,
         limiter: Rc<Limiter>,
+        secure: bool,
     ) -> Result<Self, Fault> {
         // A second installation is refused, and the first one is what is wanted.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -125,11 +126,15 @@ impl Http {
             value.set_sensitive(true);
             map.insert(key, value);
         }
-        let client = Client::builder()
+        // Reading the platform's certificates takes longer than all else at the start, and plain HTTP needs none.
+        let builder = if secure { Client::builder() } else { Client::builder().tls_certs_only([]) };
+        let client = builder
             .connect_timeout(policy.connect_timeout)
             .pool_max_idle_per_host(connections)
             .tcp_nodelay(true)
             .default_headers(map)
+            // A key must not follow to another host.
+            .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("editgate/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Fault::new(FaultKind::Network, format!("no HTTP client: {error}")))?;

@@ -132,7 +132,8 @@ pub fn server(
     let secrets = Secrets::new(secrets.chain(user_info(&base_url)).collect());
     let limiter = endpoints.of(&base_url, settings.quota);
     let connections = settings.quota.at_once.max(1);
-    let http = Http::new(&headers, secrets, settings.policy, connections, limiter).map_err(client)?;
+    let secure = !base_url.starts_with("http://");
+    let http = Http::new(&headers, secrets, settings.policy, connections, limiter, secure).map_err(client)?;
     let model = ServerModel {
         name: name.to_owned(),
         protocol,

@@ -36,8 +36,11 @@ const SHIPPED: &str = "fixtures/recordings/qwen2.5-coder-1.5b-directed";
 
 #[derive(Debug, Args)]
 pub(super) struct RunFlags {
+    /// Model: provider/id, builtin/oracle|noop|garbage, replay/DIR, or a name from the config; may be repeated
+    #[arg(short, long = "model", value_name = "SPEC", env = "EDITGATE_MODEL", value_delimiter = ',')]
+    models: Vec<String>,
     #[command(flatten)]
-    pub(super) model: ModelFlags,
+    model: ModelFlags,
     /// Edit tool; may be repeated [default: edit_file]
     #[arg(long, value_name = "NAME", env = "EDITGATE_TOOL", value_delimiter = ',')]
     tool: Vec<String>,
@@ -113,7 +116,7 @@ pub(super) struct RunFlags {
 
 pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
     let config = Config::load(flags.config.as_deref()).map_err(Failure::usage)?;
-    let specs = models::specs(&flags.model, &config.run);
+    let specs = models::specs(&flags.models, &config.run);
     let shipped = specs.is_empty();
     let specs = if shipped { vec![shipped_recording()?] } else { specs };
     let concurrency = flags.concurrency.or(config.run.concurrency).unwrap_or(1);
@@ -167,7 +170,7 @@ pub(super) fn resumed_arguments(flags: &RunFlags) -> Result<Option<Vec<String>>,
     let Some(directory) = &flags.resume else {
         return Ok(None);
     };
-    if !flags.model.names_nothing() {
+    if flags.models.iter().any(|name| !name.is_empty()) {
         return Ok(None);
     }
     let run = load::run_file(directory).map_err(Failure::usage)?;

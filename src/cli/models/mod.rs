@@ -1,4 +1,6 @@
-//! Model flags, and `models list`.
+//! Model flags, `models list` and `models check`.
+
+mod check;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,9 +26,6 @@ use crate::run::plan::PlannedModel;
 /// Which models, and how they are reached.
 #[derive(Debug, Args)]
 pub(super) struct ModelFlags {
-    /// Model: provider/id, builtin/oracle|noop|garbage, replay/DIR, or a name from the config; may be repeated
-    #[arg(short, long, value_name = "SPEC", env = "EDITGATE_MODEL", value_delimiter = ',')]
-    model: Vec<String>,
     /// Address of the server, with or without /v1
     #[arg(long, value_name = "URL", env = "EDITGATE_BASE_URL")]
     base_url: Option<String>,
@@ -79,13 +78,6 @@ pub(super) struct ModelFlags {
     pub(super) concurrency_hint: Option<usize>,
 }
 
-impl ModelFlags {
-    /// Whether no model is named.
-    pub(super) fn names_nothing(&self) -> bool {
-        self.model.iter().all(String::is_empty)
-    }
-}
-
 /// A model ready to be planned.
 pub(super) struct Opened {
     pub(super) planned: PlannedModel,
@@ -98,10 +90,18 @@ pub(super) struct Opened {
 pub(super) enum ModelsCommand {
     /// List the known providers and stand-ins
     List,
+    /// Ask one: does it answer, does it call tools, and what to fix
+    Check(check::CheckFlags),
 }
 
 pub(super) fn main(command: ModelsCommand) -> Result<Exit, Failure> {
-    let ModelsCommand::List = command;
+    match command {
+        ModelsCommand::List => list(),
+        ModelsCommand::Check(flags) => check::main(flags),
+    }
+}
+
+fn list() -> Result<Exit, Failure> {
     let mut rows = vec![["spec", "address", "key", "what"].map(str::to_owned).to_vec()];
     for provider in &PROVIDERS {
         let key =
@@ -123,8 +123,8 @@ pub(super) fn main(command: ModelsCommand) -> Result<Exit, Failure> {
 }
 
 /// The specs asked for; none means the shipped recording.
-pub(super) fn specs(flags: &ModelFlags, config: &RunConfig) -> Vec<String> {
-    let named: Vec<String> = flags.model.iter().filter(|name| !name.is_empty()).cloned().collect();
+pub(super) fn specs(named: &[String], config: &RunConfig) -> Vec<String> {
+    let named: Vec<String> = named.iter().filter(|name| !name.is_empty()).cloned().collect();
     if named.is_empty() { config.model.clone().unwrap_or_default() } else { named }
 }
 
