@@ -103,7 +103,9 @@ impl Turn {
 /// A response as it came, and the settings of its request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Raw {
-    /// The body of the request without its messages and tools, which the transcript holds in neutral form.
+    /// The body of the request without its messages and tools, which the transcript holds in neutral form; `null` where it
+    /// is that of the turn before.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub request: Value,
     /// HTTP status; `None` when no response came.
     pub status: Option<u16>,

@@ -62,6 +62,8 @@ pub(super) struct Talk<'a> {
     pub(super) functions: Vec<Offered>,
     pub(super) messages: Vec<Message>,
     pub(super) turns: Vec<TurnRecord>,
+    /// The settings of the last request.
+    asked: Option<Value>,
     pub(super) calls: Vec<(usize, CallRow)>,
     pub(super) malformed: Vec<Arguments>,
     pub(super) usage: Usage,
@@ -83,6 +85,7 @@ impl<'a> Talk<'a> {
             functions: planned.tool.functions(),
             messages: Vec::new(),
             turns: Vec::new(),
+            asked: None,
             calls: Vec::new(),
             malformed: Vec::new(),
             usage: Usage::ZERO,
@@ -222,10 +225,17 @@ impl<'a> Talk<'a> {
         self.model_ms = self.model_ms.saturating_add(took);
         self.first_byte_ms = Usage::sum(self.first_byte_ms, turn.first_byte_ms);
         self.dropped_params = turn.dropped_params;
+        let raw = turn.raw.map(|mut raw| {
+            match self.asked.as_ref() {
+                Some(before) if *before == raw.request => raw.request = Value::Null,
+                _ => self.asked = Some(raw.request.clone()),
+            }
+            raw
+        });
         self.turns.push(TurnRecord {
             messages: self.messages.len(),
             request,
-            raw: turn.raw,
+            raw,
             fault: turn.outcome.as_ref().err().cloned(),
             ms: Some(took),
             first_byte_ms: turn.first_byte_ms,

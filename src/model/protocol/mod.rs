@@ -1,7 +1,11 @@
 //! Wire protocols: how a request in neutral terms is put on the wire, and what an answer there says. One file a protocol,
 //! pure functions on JSON; the sending is done by [`super::server`].
 
+mod anthropic;
+mod gemini;
+mod ollama;
 mod openai;
+mod responses;
 mod stream;
 #[cfg(test)]
 mod testing;
@@ -87,7 +91,8 @@ pub struct Asked {
 }
 
 /// The protocols; the first one is that of recordings that name none.
-const PROTOCOLS: [&dyn Protocol; 1] = [&openai::ChatCompletions];
+const PROTOCOLS: [&dyn Protocol; 5] =
+    [&openai::ChatCompletions, &responses::Responses, &anthropic::Messages, &gemini::GenerateContent, &ollama::Chat];
 
 /// The protocol of this name.
 pub fn named(name: &str) -> Option<&'static dyn Protocol> {
