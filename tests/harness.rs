@@ -8,11 +8,8 @@ mod support;
 use serde_json::{Value, json};
 use support::{Place, Server};
 
-/// Vectors that are not run here, each with its reason.
-const LEFT_OUT: [(&str, &str); 2] = [
-    ("h-429-1", "waits seven seconds; the wait is unit-tested in model/http"),
-    ("h-429-5", "waits a minute; the cap is unit-tested in model/http"),
-];
+/// Vectors that wait as long as a server asks: seven seconds, and a minute. They are run by `--ignored`.
+const LONG: [&str; 2] = ["h-429-1", "h-429-5"];
 
 fn entries(files: &Value) -> Value {
     let map: serde_json::Map<String, Value> = files
@@ -72,7 +69,20 @@ fn run(vector: &Value) -> Vec<String> {
     let output = command.output().expect("ran");
     let rows = place.rows("out");
     let [row] = rows.as_slice() else { panic!("{}: {} rows: {}", vector["id"], rows.len(), support::stderr(&output)) };
-    compare(vector, row, &server.requests())
+    let mut faults = compare(vector, row, &server.requests());
+    let transcript: Value = serde_json::from_str(&place.read("out/transcripts/attempts.jsonl")).expect("JSON");
+    let turns = transcript["turns"].as_array().expect("turns").iter();
+    let waits: Vec<&Value> =
+        turns.flat_map(|turn| turn["retries"].as_array().into_iter().flatten()).map(|retry| &retry["wait_s"]).collect();
+    // Where the server names no wait, ours has jitter.
+    let named =
+        request["turns"].as_array().into_iter().flatten().any(|turn| turn["headers"]["Retry-After"].is_string());
+    if let Some(want) = vector["outcome"]["retry_waits_s"].as_array().filter(|_| named)
+        && waits != want.iter().collect::<Vec<_>>()
+    {
+        faults.push(format!("waited {waits:?}, want {want:?}"));
+    }
+    faults
 }
 
 fn compare(vector: &Value, row: &Value, requests: &[Value]) -> Vec<String> {
@@ -191,7 +201,7 @@ fn harness_vectors_hold() {
         .filter(|vector| {
             vector["side"] == "harness"
                 && vector["request"]["turns"].is_array()
-                && !LEFT_OUT.iter().any(|(id, _)| vector["id"] == *id)
+                && !LONG.iter().any(|id| vector["id"] == *id)
         })
         .collect();
     assert!(mine.len() >= 64, "{} vectors", mine.len());
@@ -203,4 +213,17 @@ fn harness_vectors_hold() {
         })
         .collect();
     assert!(bad.is_empty(), "{} of {} vectors do not hold:\n{}", bad.len(), mine.len(), bad.join("\n"));
+}
+
+#[test]
+#[ignore = "waits for more than a minute, as the server asks"]
+fn long_waits_are_kept_and_capped() {
+    let vectors: Value = serde_json::from_slice(include_bytes!("data/vectors.json")).expect("JSON");
+    let long = vectors.as_array().expect("list").iter().filter(|vector| LONG.iter().any(|id| vector["id"] == *id));
+    let faults: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = long.map(|vector| scope.spawn(|| run(vector))).collect();
+        assert_eq!(runs.len(), LONG.len());
+        runs.into_iter().flat_map(|run| run.join().expect("ran")).collect()
+    });
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -91,13 +91,13 @@ pub(super) enum ModelsCommand {
     /// List the known providers and stand-ins
     List,
     /// Ask one: does it answer, does it call tools, and what to fix
-    Check(check::CheckFlags),
+    Check(Box<check::CheckFlags>),
 }
 
 pub(super) fn main(command: ModelsCommand) -> Result<Exit, Failure> {
     match command {
         ModelsCommand::List => list(),
-        ModelsCommand::Check(flags) => check::main(flags),
+        ModelsCommand::Check(flags) => check::main(*flags),
     }
 }
 

@@ -143,7 +143,7 @@ async fn carry_out(flags: &RunFlags, plan: &Plan<'_>, begun: Begun, allowance: A
             )),
         }
     }
-    if totals.skipped > 0 && rows.iter().any(|row| is_open(row)) {
+    if totals.skipped > 0 && rows.iter().any(is_open) {
         output::message(&format!("to go on: editgate run --resume {}", directory.display()));
     }
     Ok(Done { run, rows, directory, interrupted })
