@@ -27,7 +27,7 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Error)]
 pub enum JournalError {
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
     #[error("{} already holds a run; name another directory with --out, or go on with it: --resume {}", path.display(), path.display())]
     Taken { path: PathBuf },
