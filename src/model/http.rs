@@ -18,7 +18,7 @@ use super::redact::Secrets;
 use super::{Fault, FaultKind, Retry};
 
 /// A larger answer than this is none.
-const MAX_BODY: usize = 32 << 20;
+const MAX_BODY: usize = 8 << 20;
 
 /// Limits and retries of requests.
 #[derive(Clone, Debug)]
