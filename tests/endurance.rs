@@ -4,7 +4,9 @@
 
 mod support;
 
+use std::hash::{BuildHasher, RandomState};
 use std::process::{Command as Plain, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::by_case::{Fault, Scripted};
@@ -72,9 +74,12 @@ fn a_killed_run_goes_on_to_the_same_end() {
     let place = Place::new();
     many(&place, attempts());
     let server = Scripted::start(|_| None);
+    let began = Instant::now();
     assert_eq!(run_against(&place, &server, "whole").output().expect("ran").status.code(), Some(0));
-    let mut kills = 0;
-    for round in 0..200 {
+    // Now and then long enough for a fiftieth of the run and more, after the process has started.
+    let longest = began.elapsed() / 25 + Duration::from_millis(100);
+    let (mut kills, dice) = (0, RandomState::new());
+    for round in 0..400_u32 {
         let mut command = match round {
             0 => run_against(&place, &server, "cut"),
             _ => {
@@ -84,14 +89,14 @@ fn a_killed_run_goes_on_to_the_same_end() {
             }
         };
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-        // Killed after another few answers, wherever the run is just then.
-        let seen = server.answered();
+        // At a random moment, wherever the run is just then.
+        let moment = Instant::now() + longest.mul_f64(f64::from(dice.hash_one(round) as u32) / f64::from(u32::MAX));
         loop {
             if let Some(status) = child.try_wait().expect("a child") {
                 assert_eq!(status.code(), Some(0), "round {round}");
                 break;
             }
-            if server.answered() >= seen + attempts() / 12 % 20 + round % 7 {
+            if Instant::now() >= moment {
                 child.kill().expect("killed");
                 child.wait().expect("ended");
                 kills += 1;
@@ -108,7 +113,7 @@ fn a_killed_run_goes_on_to_the_same_end() {
             break;
         }
     }
-    assert!(kills >= 5, "{kills} kills");
+    assert!(kills >= 1, "the run was never disturbed");
     println!("{kills} kills");
     let output = place.editgate().args(["run", "--resume", "cut"]).output().expect("ran");
     assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));

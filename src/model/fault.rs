@@ -54,7 +54,10 @@ impl FaultKind {
 }
 
 /// What a status and an error body mean. `body` is the whole body; its `error` may be an object or a text.
+///
+/// Google's streams are lists, and so are the errors in their place.
 pub(super) fn fault_of(status: u16, body: &Value, url: &str) -> Fault {
+    let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
     let error = body.get("error").unwrap_or(body);
     let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
     let message = match error {
@@ -62,13 +65,18 @@ pub(super) fn fault_of(status: u16, body: &Value, url: &str) -> Fault {
         _ if !text("message").is_empty() => text("message"),
         _ => body.as_str().unwrap_or_default(),
     };
-    let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    let code = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+    let code = code.and_then(|code| u16::try_from(code).ok());
     let inside_good = (200..300).contains(&status);
     let effective = if inside_good { code.unwrap_or(status) } else { status };
     let names = format!("{} {} {}", text("type"), text("code"), text("status")).to_lowercase();
     let kind = kind_of(effective, inside_good, &names, message);
     let shown: String = message.chars().take(MAX_MESSAGE).collect();
-    let shown = if shown.trim().is_empty() { "no message".to_owned() } else { shown };
+    let mut shown = if shown.trim().is_empty() { "no message".to_owned() } else { shown };
+    // Some tell only here which parameter they refuse.
+    if !text("param").is_empty() && !shown.contains(text("param")) {
+        shown = format!("{shown} (parameter {})", text("param"));
+    }
     Fault::new(kind, format!("{url}: {status}: {}", shown.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
@@ -110,7 +118,7 @@ fn kind_of(status: u16, inside_good: bool, names: &str, message: &str) -> FaultK
     // Google's status words.
     let named = |words: &[&str]| inside_good && words.iter().any(|word| names.contains(word));
     match status {
-        _ if named(&["overloaded_error", "api_error", "unavailable"]) => FaultKind::Server,
+        _ if named(&["overloaded", "api_error", "unavailable", "server_error", "timeout_error"]) => FaultKind::Server,
         _ if named(&["rate_limit", "resource_exhausted"]) => FaultKind::RateLimit,
         _ if named(&["authentication_error", "permission_error", "billing_error"]) => FaultKind::Auth,
         // Google answers 400 to a wrong key.
@@ -154,9 +162,25 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_found_in_lists_and_name_the_parameter() {
+        let message = |body: Value| fault_of(400, &body, "u").message;
+        assert_eq!(message(json!([{ "error": { "code": 400, "message": "no such model" } }])), "u: 400: no such model");
+        let refused = json!({ "error": { "message": "Unsupported parameter.", "param": "include" } });
+        assert_eq!(message(refused), "u: 400: Unsupported parameter. (parameter include)");
+        for odd in [json!(null), json!([]), json!(3), json!("down"), json!({ "error": [] }), json!([[1]])] {
+            assert!(message(odd).starts_with("u: 400: "));
+        }
+    }
+
+    #[test]
     fn names_tell_where_the_status_does_not() {
         let kind = |status: u16, error: Value| fault_of(status, &json!({ "error": error }), "u").kind;
         assert_eq!(kind(200, json!({ "type": "overloaded_error", "message": "Overloaded" })), FaultKind::Server);
+        for name in ["overloaded", "timeout_error", "server_error", "internal_server_error", "api_error"] {
+            assert_eq!(kind(200, json!({ "type": name, "message": "x" })), FaultKind::Server, "{name}");
+            assert_eq!(kind(200, json!({ "code": name, "message": "x" })), FaultKind::Server, "{name}");
+        }
+        assert_eq!(kind(200, json!({ "code": "503", "message": "x" })), FaultKind::Server);
         assert_eq!(kind(200, json!({ "type": "rate_limit_error", "message": "x" })), FaultKind::RateLimit);
         assert_eq!(
             kind(400, json!({ "message": "Failed to call a function.", "code": "tool_use_failed" })),

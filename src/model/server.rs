@@ -163,7 +163,7 @@ fn garbled(body: &[u8], url: &str) -> Option<Fault> {
     let what = match start {
         "" => "an empty answer",
         _ if foreign => "an answer that is no JSON",
-        _ if start.starts_with('{') && cut() => "an answer that ends in its middle",
+        _ if start.starts_with(['{', '[']) && cut() => "an answer that ends in its middle",
         _ => return None,
     };
     let excerpt: String = start.chars().take(60).collect();
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn what_broke_on_its_way_is_worth_another_try() {
         let kind = |body: &str| garbled(body.as_bytes(), "u").map(|fault| fault.kind);
-        for body in ["", "<html>", "{\"choices\": [", "\u{0}\u{1}", "Bad Gateway"] {
+        for body in ["", "<html>", "{\"choices\": [", "[{\"a\": 1}", "\u{0}\u{1}", "Bad Gateway"] {
             assert_eq!(kind(body), Some(FaultKind::Garbled), "{body}");
         }
         for body in ["{}", "data: x\n\n", "[{\"error\": 1}]", "{\"a\": \"\\ud83d\"}"] {

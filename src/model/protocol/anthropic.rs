@@ -3,6 +3,8 @@
 //! Wire format: platform.claude.com/docs/en/api/messages ("Create a Message"), …/build-with-claude/streaming ("Streaming
 //! messages"), …/agents-and-tools/tool-use/overview, and what llama.cpp's server and LiteLLM's proxy answer on the same path.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use super::openai::{server_facts, url_with};
@@ -101,15 +103,23 @@ impl Protocol for Messages {
         }
         let of = |block: &Value, name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (mut text, mut thought, mut calls, mut echo) = (String::new(), String::new(), Vec::new(), Vec::new());
+        let mut signed = false;
         for block in blocks {
             match block.get("type").and_then(Value::as_str) {
-                Some("text") => text.push_str(&of(block, "text")),
-                Some("thinking") => {
-                    thought.push_str(&of(block, "thinking"));
+                Some("text") => {
+                    text.push_str(&of(block, "text"));
                     echo.push(block.clone());
                 }
-                Some("redacted_thinking") => echo.push(block.clone()),
+                Some("thinking" | "redacted_thinking") => {
+                    thought.push_str(&of(block, "thinking"));
+                    // Without its signature a thought cannot be checked, and is refused.
+                    if is_signed(block) {
+                        signed = true;
+                        echo.push(block.clone());
+                    }
+                }
                 Some("tool_use") => {
+                    echo.push(json!({ "type": "tool_use" }));
                     let id = block.get("id").and_then(Value::as_str);
                     add_call(&mut calls, id, &of(block, "name"), arguments(block.get("input")));
                 }
@@ -127,13 +137,12 @@ impl Protocol for Messages {
                 _ => Finish::Stop,
             },
             usage: usage(body),
-            // Without its signature a thought cannot be checked, and is refused.
-            echo: (!echo.is_empty() && echo.iter().all(signed)).then_some(Value::Array(echo)),
+            echo: signed.then_some(Value::Array(echo)),
         })
     }
 }
 
-fn signed(block: &Value) -> bool {
+fn is_signed(block: &Value) -> bool {
     let filled = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     filled("signature") || filled("data")
 }
@@ -158,30 +167,66 @@ fn turns(messages: &[Message]) -> Value {
         Some((last, held)) if *last == role => held.extend(blocks),
         _ => out.push((role, blocks)),
     };
+    let mut ids = Ids::default();
     for message in messages {
         match message {
             Message::System { .. } => {}
             Message::User { text } => add("user", vec![json!({ "type": "text", "text": text })]),
-            Message::Assistant { text, calls, echo } => add("assistant", assistant(text, calls, echo.as_ref())),
+            Message::Assistant { text, calls, echo } => {
+                ids.begin(calls);
+                add("assistant", assistant(text, calls, echo.as_ref(), &ids));
+            }
             Message::Tool { id, text, .. } => {
-                add("user", vec![json!({ "type": "tool_result", "tool_use_id": plain(id), "content": text })]);
+                add("user", vec![json!({ "type": "tool_result", "tool_use_id": ids.of(id), "content": text })]);
             }
         }
     }
     out.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
 
-/// Content must not be empty, nor a text: an answer of nothing is left out.
-fn assistant(text: &str, calls: &[Call], echo: Option<&Value>) -> Vec<Value> {
-    let mut blocks: Vec<Value> = echo.and_then(Value::as_array).cloned().unwrap_or_default();
-    if !text.trim().is_empty() {
-        blocks.push(json!({ "type": "text", "text": text }));
+/// Ids of calls: those of one answer are told apart already, but the protocol refuses one that an earlier answer had.
+#[derive(Default)]
+struct Ids {
+    used: BTreeSet<String>,
+    /// Of the latest answer: the id as it came, and as it is sent.
+    latest: BTreeMap<String, String>,
+}
+
+impl Ids {
+    fn begin(&mut self, calls: &[Call]) {
+        self.latest.clear();
+        for call in calls {
+            let plain = plain(&call.id);
+            let again = (2_usize..).map(|n| format!("{plain}_{n}"));
+            let free = std::iter::once(plain.clone()).chain(again).find(|id| !self.used.contains(id));
+            let id = free.unwrap_or(plain);
+            self.used.insert(id.clone());
+            self.latest.insert(call.id.clone(), id);
+        }
     }
-    blocks.extend(
-        calls
-            .iter()
-            .map(|call| json!({ "type": "tool_use", "id": plain(&call.id), "name": call.name, "input": object(call) })),
-    );
+
+    fn of(&self, id: &str) -> String {
+        self.latest.get(id).cloned().unwrap_or_else(|| plain(id))
+    }
+}
+
+/// Content must not be empty, nor a text: an answer of nothing is left out. Signed thought stands where it stood among
+/// text and calls.
+fn assistant(text: &str, calls: &[Call], echo: Option<&Value>, ids: &Ids) -> Vec<Value> {
+    let said = || vec![json!({ "type": "text", "text": text }), json!({ "type": "tool_use" })];
+    let order = echo.and_then(Value::as_array).cloned().unwrap_or_else(said);
+    let mut calls = calls
+        .iter()
+        .map(|call| json!({ "type": "tool_use", "id": ids.of(&call.id), "name": call.name, "input": object(call) }));
+    let mut blocks = Vec::new();
+    for block in order {
+        match block.get("type").and_then(Value::as_str) {
+            Some("tool_use") => blocks.extend(calls.next()),
+            Some("text") if block.get("text").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty()) => {}
+            _ => blocks.push(block),
+        }
+    }
+    blocks.extend(calls);
     blocks
 }
 
@@ -190,13 +235,28 @@ fn plain(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }
 
+/// A strict schema says of every object that it is closed.
 fn tool(function: &Function, strict: bool) -> Value {
-    let mut tool =
-        json!({ "name": function.name, "description": function.description, "input_schema": function.parameters });
+    let (name, description) = (&function.name, &function.description);
     if strict {
-        tool["strict"] = json!(true);
+        let mut schema = function.parameters.clone();
+        close(&mut schema);
+        return json!({ "name": name, "description": description, "input_schema": schema, "strict": true });
     }
-    tool
+    json!({ "name": name, "description": description, "input_schema": function.parameters })
+}
+
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(close);
+            if fields.get("type").is_some_and(|kind| kind == "object") {
+                fields.insert("additionalProperties".into(), json!(false));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
 }
 
 /// What came from a cache or went into one is counted apart here, and is input all the same.
@@ -206,7 +266,8 @@ fn usage(body: &Value) -> Usage {
     let input = count("input_tokens")
         .map(|input| input + cached.unwrap_or(0) + count("cache_creation_input_tokens").unwrap_or(0));
     let output = count("output_tokens");
-    Usage { input, output, cached, reasoning: None, total: Usage::sum(input, output) }
+    let reasoning = tokens(body, &["usage", "output_tokens_details", "thinking_tokens"]);
+    Usage { input, output, cached, reasoning, total: Usage::sum(input, output) }
 }
 
 #[derive(Default)]
@@ -289,8 +350,12 @@ mod tests {
 
     #[test]
     fn a_request_on_the_wire() {
-        let echo = json!([{ "type": "thinking", "thinking": "hm", "signature": "s" }]);
+        let call = json!({ "type": "tool_use" });
+        let second = json!({ "type": "redacted_thinking", "data": "x" });
+        let echo = json!([{ "type": "thinking", "thinking": "hm", "signature": "s" }, call, second, call]);
         let body = testing::body(&Messages, &testing::asked(), &testing::messages(Some(echo)), true);
+        let mut schema = testing::functions()[0].parameters.clone();
+        schema["additionalProperties"] = json!(false);
         let want = json!({
             "model": "m", "max_tokens": 2048, "temperature": 0, "system": "Be exact.",
             "messages": [
@@ -298,27 +363,41 @@ mod tests {
                 { "role": "assistant", "content": [
                     { "type": "thinking", "thinking": "hm", "signature": "s" },
                     { "type": "tool_use", "id": "a", "name": "read_file", "input": { "path": "f" } },
+                    second,
                     { "type": "tool_use", "id": "b", "name": "read_file", "input": {} } ] },
                 { "role": "user", "content": [
                     { "type": "tool_result", "tool_use_id": "a", "content": "one" },
                     { "type": "tool_result", "tool_use_id": "b", "content": "the arguments are not a JSON object" } ] },
             ],
-            "tools": [{ "name": "read_file", "description": "Reads.", "input_schema": testing::functions()[0].parameters, "strict": true }],
+            "tools": [{ "name": "read_file", "description": "Reads.", "input_schema": schema, "strict": true }],
         });
         assert_eq!(body, want);
     }
 
     #[test]
+    fn ids_are_sent_once() {
+        let mut messages = testing::messages(None);
+        messages.extend(testing::messages(None).drain(2..));
+        let body = testing::body(&Messages, &testing::asked(), &messages, false);
+        let id = |message: usize, name: &str| body["messages"][message]["content"][1][name].clone();
+        assert_eq!((id(1, "id"), id(2, "tool_use_id")), (json!("b"), json!("b")));
+        assert_eq!((id(3, "id"), id(4, "tool_use_id")), (json!("b_2"), json!("b_2")));
+    }
+
+    #[test]
     fn an_answer_and_its_counts() {
         let body = json!({ "type": "message", "content": [
-            { "type": "thinking", "thinking": "hm", "signature": "s" }, { "type": "text", "text": "ok" },
+            { "type": "thinking", "thinking": "h" },
+            { "type": "thinking", "thinking": "m", "signature": "s" }, { "type": "text", "text": "ok" },
             { "type": "tool_use", "id": "t", "name": "f", "input": { "a": 1 } } ], "stop_reason": "tool_use",
             "usage": { "input_tokens": 1, "cache_read_input_tokens": 169, "output_tokens": 5 } });
         let answer = testing::read(&Messages, body).unwrap();
         assert_eq!((answer.text.as_str(), answer.thought.as_str()), ("ok", "hm"));
         assert_eq!(answer.calls[0].arguments.as_written(), "{\"a\": 1}");
         assert_eq!((answer.usage.input, answer.usage.cached, answer.usage.total), (Some(170), Some(169), Some(175)));
-        assert!(answer.echo.is_some());
+        let kinds =
+            answer.echo.unwrap().as_array().unwrap().iter().map(|block| block["type"].clone()).collect::<Vec<_>>();
+        assert_eq!(kinds, ["thinking", "text", "tool_use"]);
         let stop = |reason: &str| testing::read(&Messages, json!({ "content": [], "stop_reason": reason }));
         assert_eq!(stop("max_tokens").unwrap().finish, Finish::Length);
         assert_eq!(stop("refusal").unwrap().finish, Finish::Refused);

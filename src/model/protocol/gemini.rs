@@ -83,10 +83,10 @@ impl Protocol for GenerateContent {
         &[]
     }
 
-    /// An error may come in a list, as the first piece of a stream that is one.
+    /// An error may come in a list, as one piece of a stream that is one.
     fn error_in(&self, body: &Value) -> Option<Value> {
-        let holder = body.as_array().and_then(|list| list.first()).unwrap_or(body);
-        let error = holder.get("error").filter(|error| !error.is_null())?;
+        let pieces = body.as_array().map_or(std::slice::from_ref(body), Vec::as_slice);
+        let error = pieces.iter().filter_map(|piece| piece.get("error")).find(|error| !error.is_null())?;
         Some(json!({ "error": error }))
     }
 
@@ -121,6 +121,10 @@ impl Protocol for GenerateContent {
     }
 
     fn answer(&self, body: &Value) -> Result<Answer, Fault> {
+        // Without server-sent events a stream is one list.
+        if let Value::Array(pieces) = body {
+            return self.answer(&self.join(pieces, true)?);
+        }
         let Some(candidate) = candidate(body) else {
             return match blocked(body) {
                 Some(_) => Ok(Answer { finish: Finish::Refused, usage: usage(body), ..Answer::default() }),
@@ -128,10 +132,13 @@ impl Protocol for GenerateContent {
             };
         };
         let reason = candidate.get("finishReason").and_then(Value::as_str).unwrap_or_default();
-        if ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"].contains(&reason) {
-            let said = candidate.get("finishMessage").and_then(Value::as_str).unwrap_or_default();
+        let said = candidate.get("finishMessage").and_then(Value::as_str).unwrap_or_default();
+        if BAD_CALLS.contains(&reason) {
             let message = format!("the model's call could not be parsed: {reason} {said}");
             return Err(Fault::new(FaultKind::BadCall, message.trim_end()));
+        }
+        if reason == "MISSING_THOUGHT_SIGNATURE" || (reason == "OTHER" && parts_of(candidate).next().is_none()) {
+            return Err(Fault::new(FaultKind::Response, format!("no answer: {reason} {said}").trim_end()));
         }
         let (mut text, mut thought, mut calls) = (String::new(), String::new(), Vec::new());
         for part in parts_of(candidate) {
@@ -149,7 +156,7 @@ impl Protocol for GenerateContent {
         }
         let finish = match reason {
             "MAX_TOKENS" => Finish::Length,
-            "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => Finish::Refused,
+            "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => Finish::Refused,
             _ => Finish::Stop,
         };
         let parts: Vec<Value> = parts_of(candidate).cloned().collect();
@@ -157,6 +164,10 @@ impl Protocol for GenerateContent {
         Ok(Answer { text, thought, calls, finish, usage: usage(body), echo: signed.then_some(Value::Array(parts)) })
     }
 }
+
+/// The ends of answers in which the model's own words were wrong.
+const BAD_CALLS: [&str; 4] =
+    ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
 
 fn candidate(body: &Value) -> Option<&Value> {
     body.get("candidates").and_then(Value::as_array).and_then(|list| list.first())
@@ -174,7 +185,8 @@ fn blocked(body: &Value) -> Option<&Value> {
 fn of_model(base: &str, model: &str) -> String {
     let (base, _) = base_and_query(base);
     let version = if has_path(base) { "" } else { "/v1beta" };
-    let folder = if model.contains('/') { "" } else { "models/" };
+    let whole = ["models/", "tunedModels/", "publishers/", "projects/"].iter().any(|folder| model.starts_with(folder));
+    let folder = if whole { "" } else { "models/" };
     format!("{base}{version}/{folder}{model}")
 }
 
@@ -187,11 +199,12 @@ fn contents(messages: &[Message]) -> Value {
         Some((last, held)) if *last == role => held.extend(parts),
         _ => out.push((role, parts)),
     };
+    let signs = messages.iter().any(|message| matches!(message, Message::Assistant { echo: Some(_), .. }));
     for message in messages {
         match message {
             Message::System { .. } => {}
             Message::User { text } => add("user", vec![json!({ "text": text })]),
-            Message::Assistant { text, calls, echo } => add("model", said(text, calls, echo.as_ref())),
+            Message::Assistant { text, calls, echo } => add("model", said(text, calls, echo.as_ref(), signs)),
             Message::Tool { id, name, text } => {
                 let response = with_id(json!({ "name": name, "response": { "result": text } }), id);
                 add("user", vec![json!({ "functionResponse": response })]);
@@ -201,16 +214,28 @@ fn contents(messages: &[Message]) -> Value {
     out.into_iter().map(|(role, parts)| json!({ "role": role, "parts": parts })).collect()
 }
 
-/// Signed parts go back as they came; without their signatures they would be refused.
-fn said(text: &str, calls: &[Call], echo: Option<&Value>) -> Vec<Value> {
-    if let Some(Value::Array(parts)) = echo {
-        return parts.clone();
+/// What stands for a signature that the model did not give (…/docs/thought-signatures, on calls that come from elsewhere):
+/// models that sign refuse a step whose first call has none.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// Signed parts go back as they came; without their signatures they would be refused. A call that stood in the text is not
+/// among them.
+fn said(text: &str, calls: &[Call], echo: Option<&Value>, signs: bool) -> Vec<Value> {
+    let mut parts = match echo {
+        Some(Value::Array(parts)) => parts.clone(),
+        _ => Vec::from_iter((!text.is_empty()).then(|| json!({ "text": text }))),
+    };
+    if !parts.iter().any(|part| part.get("functionCall").is_some()) {
+        let sent = calls.iter().map(
+            |call| json!({ "functionCall": with_id(json!({ "name": call.name, "args": object(call) }), &call.id) }),
+        );
+        parts.extend(sent);
     }
-    let text = (!text.is_empty()).then(|| json!({ "text": text }));
-    let calls = calls
-        .iter()
-        .map(|call| json!({ "functionCall": with_id(json!({ "name": call.name, "args": object(call) }), &call.id) }));
-    text.into_iter().chain(calls).collect()
+    let first = parts.iter_mut().find(|part| part.get("functionCall").is_some()).and_then(Value::as_object_mut);
+    if let Some(first) = first.filter(|first| signs && !first.contains_key("thoughtSignature")) {
+        first.insert("thoughtSignature".into(), json!(UNSIGNED));
+    }
+    parts
 }
 
 /// Older models give no ids, and want none: one that was made here is left out.
@@ -258,6 +283,7 @@ mod tests {
             of("https://g.com/v1beta", "tunedModels/m", true),
             "https://g.com/v1beta/tunedModels/m:streamGenerateContent?alt=sse"
         );
+        assert_eq!(of("https://g.com/v1beta", "a/m", false), "https://g.com/v1beta/models/a/m:generateContent");
     }
 
     #[test]
@@ -277,9 +303,17 @@ mod tests {
             "tools": [{ "functionDeclarations": [{ "name": "read_file", "description": "Reads.", "parametersJsonSchema": testing::functions()[0].parameters }] }],
         });
         assert_eq!(body, want);
-        let echo = json!([{ "functionCall": { "name": "f", "args": {} }, "thoughtSignature": "s" }]);
+        let echo = json!([{ "functionCall": { "name": "read_file", "args": {} }, "thoughtSignature": "s" }]);
         let body = testing::body(&GenerateContent, &testing::asked(), &testing::messages(Some(echo.clone())), false);
         assert_eq!(body["contents"][1]["parts"], echo);
+        // Calls that stood in a signed text, and those of an answer without signature among signed ones.
+        let signed_text = json!([{ "text": "{}", "thoughtSignature": "s" }]);
+        let mut messages = testing::messages(Some(signed_text));
+        messages.extend(testing::messages(None).drain(2..));
+        let body = testing::body(&GenerateContent, &testing::asked(), &messages, false);
+        assert_eq!(body["contents"][1]["parts"][1]["thoughtSignature"], UNSIGNED);
+        assert_eq!(body["contents"][1]["parts"][2].get("thoughtSignature"), None);
+        assert_eq!(body["contents"][3]["parts"][0]["thoughtSignature"], UNSIGNED);
     }
 
     fn with(candidate: Value) -> Value {
@@ -302,6 +336,9 @@ mod tests {
         assert_eq!(end("MAX_TOKENS").unwrap().finish, Finish::Length);
         assert_eq!(end("SAFETY").unwrap().finish, Finish::Refused);
         assert_eq!(end("MALFORMED_FUNCTION_CALL").unwrap_err().kind, FaultKind::BadCall);
+        assert_eq!(end("TOO_MANY_TOOL_CALLS").unwrap_err().kind, FaultKind::BadCall);
+        assert_eq!(end("OTHER").unwrap_err().kind, FaultKind::Response);
+        assert_eq!(end("LANGUAGE").unwrap().finish, Finish::Refused);
         let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
         assert_eq!(testing::read(&GenerateContent, blocked).unwrap().finish, Finish::Refused);
         assert_eq!(testing::read(&GenerateContent, json!({})).unwrap_err().kind, FaultKind::Response);
@@ -320,6 +357,10 @@ mod tests {
         ];
         let answer = testing::read(&GenerateContent, testing::events(&pieces)).unwrap();
         assert_eq!((answer.text.as_str(), answer.calls.len()), ("ok", 1));
+        let listed = testing::read(&GenerateContent, json!(pieces)).unwrap();
+        assert_eq!((listed.text.as_str(), listed.calls.len()), ("ok", 1));
+        let broken = json!([pieces[0], { "error": { "code": 503, "message": "x" } }]);
+        assert_eq!(testing::read(&GenerateContent, broken).unwrap_err().kind, FaultKind::Server);
         assert_eq!(
             testing::read(&GenerateContent, testing::events(&pieces[..2])).unwrap_err().kind,
             FaultKind::Network

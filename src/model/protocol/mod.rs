@@ -276,6 +276,78 @@ fn split_thought(content: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Words that the protocols look for, in places where they may not stand.
+    const WORDS: [&str; 34] = [
+        "type",
+        "error",
+        "response",
+        "response.completed",
+        "response.output_item.added",
+        "output_text",
+        "item",
+        "output",
+        "delta",
+        "arguments",
+        "function_call",
+        "response.function_call_arguments.delta",
+        "message",
+        "content",
+        "text",
+        "choices",
+        "tool_calls",
+        "function",
+        "name",
+        "id",
+        "index",
+        "content_block_start",
+        "content_block",
+        "content_block_delta",
+        "message_start",
+        "message_delta",
+        "tool_use",
+        "candidates",
+        "parts",
+        "functionCall",
+        "done",
+        "usage",
+        "finishReason",
+        "code",
+    ];
+
+    fn odd() -> impl Strategy<Value = Value> {
+        let word = || proptest::sample::select(WORDS.to_vec());
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-2_i64..600).prop_map(Value::from),
+            word().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 40, 5, move |inner| {
+            let fields = proptest::collection::vec((word(), inner.clone()), 0..5);
+            prop_oneof![
+                2 => fields.prop_map(|fields| fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+                1 => proptest::collection::vec(inner, 0..4).prop_map(Value::from),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+        #[test]
+        fn whatever_a_server_sends_is_an_answer_or_a_fault(pieces in proptest::collection::vec(odd(), 1..5)) {
+            let lines: String = pieces.iter().map(|piece| format!("{piece}\n")).collect();
+            for protocol in PROTOCOLS {
+                let _ = interpret(protocol, &pieces[0]);
+                let _ = interpret(protocol, &testing::events(&pieces));
+                let _ = interpret(protocol, &Value::String(lines.clone()));
+                let _ = protocol.join(&pieces, true).and_then(|body| protocol.answer(&body));
+                let _ = hidden_fault(protocol, 200, lines.as_bytes(), "u");
+                let _ = is_whole(protocol, lines.as_bytes());
+            }
+        }
+    }
 
     #[test]
     fn names_are_one_each() {

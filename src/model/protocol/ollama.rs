@@ -86,6 +86,15 @@ impl Protocol for Chat {
         &[]
     }
 
+    /// A bare text, and always the server's own trouble once it has begun to answer.
+    fn error_in(&self, body: &Value) -> Option<Value> {
+        let error = body.get("error").filter(|error| !error.is_null())?;
+        Some(match error {
+            Value::String(message) => json!({ "error": { "code": 500, "message": message } }),
+            other => json!({ "error": other }),
+        })
+    }
+
     fn is_last(&self, data: &str) -> bool {
         serde_json::from_str::<Value>(data).is_ok_and(|line| is_done(&line))
     }
@@ -99,7 +108,10 @@ impl Protocol for Chat {
             calls.extend(message.get("tool_calls").and_then(Value::as_array).into_iter().flatten().cloned());
         }
         let mut body = chunks.iter().rev().find(|chunk| is_done(chunk)).cloned().ok_or_else(cut)?;
-        body["message"] = json!({ "role": "assistant", "content": content, "thinking": thinking, "tool_calls": calls });
+        let message = json!({ "role": "assistant", "content": content, "thinking": thinking, "tool_calls": calls });
+        if let Some(body) = body.as_object_mut() {
+            body.insert("message".into(), message);
+        }
         Ok(body)
     }
 
@@ -164,12 +176,14 @@ fn message(message: &Message) -> Value {
             }
             out
         }
-        Message::Tool { name, text, .. } => json!({ "role": "tool", "tool_name": name, "content": text }),
+        Message::Tool { id, name, text } => {
+            json!({ "role": "tool", "tool_name": name, "tool_call_id": id, "content": text })
+        }
     }
 }
 
 fn sent(call: &Call) -> Value {
-    json!({ "function": { "name": call.name, "arguments": object(call) } })
+    json!({ "id": call.id, "function": { "name": call.name, "arguments": object(call) } })
 }
 
 fn tool(function: &Function) -> Value {
@@ -180,7 +194,8 @@ fn tool(function: &Function) -> Value {
 /// The count of the prompt is left out by the server where all of it was cached.
 fn usage(body: &Value) -> Usage {
     let (input, output) = (tokens(body, &["prompt_eval_count"]), tokens(body, &["eval_count"]));
-    Usage { input, output, cached: None, reasoning: None, total: Usage::sum(input, output) }
+    let cached = tokens(body, &["prompt_eval_cached_count"]);
+    Usage { input, output, cached, reasoning: None, total: Usage::sum(input, output) }
 }
 
 #[cfg(test)]
@@ -205,10 +220,10 @@ mod tests {
             "messages": [
                 { "role": "system", "content": "Be exact." }, { "role": "user", "content": "Do it." },
                 { "role": "assistant", "content": "", "thinking": "hm", "tool_calls": [
-                    { "function": { "name": "read_file", "arguments": { "path": "f" } } },
-                    { "function": { "name": "read_file", "arguments": {} } } ] },
-                { "role": "tool", "tool_name": "read_file", "content": "one" },
-                { "role": "tool", "tool_name": "read_file", "content": "the arguments are not a JSON object" } ],
+                    { "id": "a", "function": { "name": "read_file", "arguments": { "path": "f" } } },
+                    { "id": "b", "function": { "name": "read_file", "arguments": {} } } ] },
+                { "role": "tool", "tool_name": "read_file", "tool_call_id": "a", "content": "one" },
+                { "role": "tool", "tool_name": "read_file", "tool_call_id": "b", "content": "the arguments are not a JSON object" } ],
             "tools": [{ "type": "function", "function": { "name": "read_file", "description": "Reads.", "parameters": testing::functions()[0].parameters } }],
         });
         assert_eq!(body, want);
@@ -217,9 +232,10 @@ mod tests {
     #[test]
     fn answers_whole_and_in_lines() {
         let call = json!({ "function": { "name": "f", "arguments": { "a": 1 } } });
-        let whole = json!({ "message": { "content": "", "tool_calls": [call] }, "done": true, "done_reason": "stop", "prompt_eval_count": 4, "eval_count": 2 });
+        let whole = json!({ "message": { "content": "", "tool_calls": [call] }, "done": true, "done_reason": "stop", "prompt_eval_count": 4, "prompt_eval_cached_count": 3, "eval_count": 2 });
         let answer = testing::read(&Chat, whole.clone()).unwrap();
         assert_eq!((answer.calls[0].arguments.as_written(), answer.usage.total), ("{\"a\": 1}", Some(6)));
+        assert_eq!(answer.usage.cached, Some(3));
         let lines = |list: &[Value]| Value::String(list.iter().map(|line| format!("{line}\n")).collect());
         let part = |content: &str| json!({ "message": { "content": content }, "done": false });
         let streamed = [part("a"), part("b"), whole];
@@ -228,7 +244,7 @@ mod tests {
         assert_eq!(testing::read(&Chat, lines(&streamed[..2])).unwrap_err().kind, FaultKind::Network);
         assert_eq!(testing::read(&Chat, part("a")).unwrap_err().kind, FaultKind::Network);
         let error = [part("a"), json!({ "error": "something broke" })];
-        assert_eq!(testing::read(&Chat, lines(&error)).unwrap_err().kind, FaultKind::Response);
+        assert_eq!(testing::read(&Chat, lines(&error)).unwrap_err().kind, FaultKind::Server);
         let length = json!({ "message": { "content": "x" }, "done": true, "done_reason": "length" });
         let answer = testing::read(&Chat, length).unwrap();
         assert_eq!((answer.finish, answer.usage.input), (Finish::Length, None));
