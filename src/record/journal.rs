@@ -56,7 +56,9 @@ impl Journal {
     /// # Errors
     /// When the directory holds a run already, or cannot be written.
     pub fn create(directory: &Path, run: &RunFile) -> Result<Self, JournalError> {
-        if directory.join(RUN).exists() || directory.join(ROWS).exists() {
+        // One that was killed before it had written a thing holds nothing yet.
+        let begun = fs::metadata(directory.join(ROWS)).is_ok_and(|rows| rows.len() > 0);
+        if directory.join(RUN).exists() || begun {
             return Err(JournalError::Taken { path: directory.to_owned() });
         }
         let transcripts = directory.join(TRANSCRIPTS);
