@@ -10,6 +10,9 @@ mod stream;
 #[cfg(test)]
 mod testing;
 
+use std::borrow::Cow;
+
+use bstr::ByteSlice;
 use serde_json::ser::Formatter;
 use serde_json::{Map, Value};
 
@@ -109,9 +112,9 @@ pub const FIRST: &str = "openai";
 /// A fault when there is no answer in it.
 pub fn interpret(protocol: &dyn Protocol, body: &Value) -> Result<Answer, Fault> {
     let (body, repaired) = match body {
-        Value::String(text) if stream::is_stream(text) => (stream::join(protocol, text.as_bytes())?, false),
-        Value::String(text) => (repaired(text).ok_or_else(|| no_json(text))?, true),
-        other => (other.clone(), false),
+        Value::String(text) if stream::is_stream(text) => (Cow::Owned(stream::join(protocol, text.as_bytes())?), false),
+        Value::String(text) => (Cow::Owned(repaired(text).ok_or_else(|| no_json(text))?), true),
+        other => (Cow::Borrowed(other), false),
     };
     if let Some(error) = protocol.error_in(&body) {
         return Err(fault_of(200, &error, "answer"));
@@ -132,6 +135,9 @@ pub(super) fn hidden_fault(protocol: &dyn Protocol, status: u16, body: &[u8], ur
             Ok(body) => protocol.error_in(&body)?,
         }
     } else {
+        // Most answers say none of the words that every error has one of, and need no second reading.
+        let words = ["error", "fail", "cancel"];
+        words.iter().find(|word| body.contains_str(word))?;
         protocol.error_in(&serde_json::from_str(&text).ok()?)?
     };
     Some(fault_of(status, &error, url))
