@@ -8,7 +8,7 @@ use crate::case::vary::Bytes;
 use crate::record::{CellPlan, Row};
 use crate::score::Verdict;
 use crate::text::visible;
-use crate::verdict::interval::sign_test;
+use crate::verdict::paired::sign_test;
 
 const MAX_ROWS: usize = 60;
 
