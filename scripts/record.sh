@@ -40,7 +40,7 @@ for name in "$@"; do
     "$editgate" run -m "llamacpp/$model" --base-url "$url" --extra-body '{"cache_prompt": true}' \
         "${what[@]}" --prompt "$prompt" --stop-after edit --max-turns 6 --max-tokens 384 \
         --no-gate --record "fixtures/recordings/$recording" --out "$run"
-    "$editgate" floors set "$run"
+    "$editgate" floors set --method measured --raise "$run"
     # rendered again, now with the floors beside the counts
     "$editgate" report "$run" --format md >"reports/$recording.md"
 done

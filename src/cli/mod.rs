@@ -2,6 +2,7 @@
 
 mod cases;
 mod exit;
+mod floors;
 mod gate;
 mod models;
 mod output;
@@ -39,9 +40,9 @@ enum Command {
     Gate(gate::GateFlags),
     /// Render a recorded run again
     Report(gate::ReportFlags),
-    /// Show the floors, or set them from a run
+    /// Floors: show them, suggest them from history, set them
     #[command(subcommand)]
-    Floors(gate::FloorsCommand),
+    Floors(floors::FloorsCommand),
     /// Look at models
     #[command(subcommand)]
     Models(models::ModelsCommand),
@@ -87,7 +88,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Replay(flags) => replay::main(&flags),
         Command::Gate(flags) => gate::gate(&flags),
         Command::Report(flags) => gate::report(&flags),
-        Command::Floors(command) => gate::floors(&command),
+        Command::Floors(command) => floors::main(&command),
         Command::Models(command) => models::main(command),
         Command::Cases(command) => cases::main(command),
         Command::Tools(command) => tools::main(command),

@@ -1,5 +1,6 @@
 //! What a run leaves on disk: the run file, a row and a transcript an attempt, leftovers of failed ones.
 
+pub mod history;
 pub mod journal;
 pub mod load;
 pub mod recorded;

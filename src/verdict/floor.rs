@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::record::CellPlan;
-use crate::record::run_file::CellKey;
+use crate::record::run_file::{CellKey, set_name};
 use crate::workspace::write::output;
 
 /// The version of the format that this reader and writer know.
@@ -49,6 +49,23 @@ pub struct Floor {
     pub method: String,
     /// Probability that an unchanged model fails it; `null` = not estimated.
     pub false_alarm: Option<f64>,
+    /// The least drop of the rate that misses it four times out of five; `null` = not estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detects: Option<f64>,
+    /// What its runs came to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+}
+
+/// One run of a floor's evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    pub run: String,
+    /// RFC 3339, UTC.
+    pub made: String,
+    pub passed: usize,
+    pub n: usize,
 }
 
 #[derive(Debug, Error)]
@@ -152,6 +169,12 @@ impl Floor {
     /// What it is bound to by name.
     pub fn key(&self) -> CellKey<'_> {
         (&self.model, &self.tool, &self.set, self.subset.as_deref(), &self.prompt)
+    }
+
+    /// A name for people, as that of its cell.
+    pub fn title(&self) -> String {
+        let set = set_name(&self.set, self.subset.as_deref());
+        format!("{} × {} × {set} ({})", self.model, self.tool, self.prompt)
     }
 }
 
