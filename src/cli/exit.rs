@@ -20,8 +20,10 @@ pub enum Exit {
     Unwritable = 5,
     /// Below a floor.
     BelowFloor = 100,
-    /// `replay`: attempts that passed as they were recorded no longer do.
+    /// `replay`: attempts that passed as they were recorded no longer do. `compare`, `--against`: significantly worse.
     Regressed = 101,
+    /// Neither better nor worse can be told, and `--strict` asked for an answer.
+    Inconclusive = 102,
     /// Stopped by the user.
     Interrupted = 130,
 }

@@ -1,6 +1,7 @@
 //! The command line: one file a sub-command; parse, call, print. Data goes to stdout, messages to stderr.
 
 mod cases;
+mod compare;
 mod exit;
 mod floors;
 mod gate;
@@ -38,6 +39,8 @@ enum Command {
     Replay(replay::ReplayFlags),
     /// Judge a recorded run against the floors
     Gate(gate::GateFlags),
+    /// Compare runs, models or tools attempt by attempt: what was lost and gained, and whether that can be chance
+    Compare(compare::CompareFlags),
     /// Render a recorded run again
     Report(gate::ReportFlags),
     /// Floors: show them, suggest them from history, set them
@@ -87,6 +90,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Run(flags) => run::main(*flags),
         Command::Replay(flags) => replay::main(&flags),
         Command::Gate(flags) => gate::gate(&flags),
+        Command::Compare(flags) => compare::main(&flags),
         Command::Report(flags) => gate::report(&flags),
         Command::Floors(command) => floors::main(&command),
         Command::Models(command) => models::main(command),
