@@ -44,6 +44,7 @@ fn score() {
             Judgement::Passed { .. } => (json!(true), 0),
             Judgement::Below { .. } => (json!(false), 100),
             Judgement::Ungated => (Value::Null, 0),
+            Judgement::Inconclusive { .. } => (json!(false), 0),
             Judgement::Incomplete { .. } => (Value::Null, 4),
         };
         let have = json!({ "planned": counts.planned, "passed": counts.passed, "failed": counts.failed, "errors": counts.errors,

@@ -2,6 +2,7 @@
 
 pub mod history;
 pub mod journal;
+pub mod kept;
 pub mod load;
 pub mod recorded;
 pub mod row;

@@ -65,6 +65,19 @@ pub struct CellPlan {
     pub narrowed: bool,
     pub cases: usize,
     pub repeats: usize,
+    /// The named subsets of a cell that holds a whole set, so that their floors can be judged as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// A named subset of a cell's cases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    pub subset: String,
+    /// Identity of the cases.
+    pub digest: String,
+    /// Their ids.
+    pub cases: Vec<String>,
 }
 
 /// Model, tool, set, subset, prompt: what names a cell.
@@ -81,6 +94,17 @@ pub fn set_name(set: &str, subset: Option<&str>) -> String {
 impl CellPlan {
     pub fn key(&self) -> CellKey<'_> {
         (&self.model, &self.tool, &self.set, self.subset.as_deref(), &self.prompt)
+    }
+
+    /// The cells that its named subsets would be.
+    pub fn parts(&self) -> impl Iterator<Item = CellPlan> + '_ {
+        self.parts.iter().map(|part| CellPlan {
+            subset: Some(part.subset.clone()),
+            digest: part.digest.clone(),
+            cases: part.cases.len(),
+            parts: Vec::new(),
+            ..self.clone()
+        })
     }
 
     pub fn attempts(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::kept::KeptFile;
 use super::row::Row;
 use crate::chat::{Arguments, Message};
 use crate::model::recording::{CameTo, Key, Recorded, RecordedAnswer};
@@ -18,6 +19,9 @@ pub struct Transcript {
     /// Calls whose arguments could not be parsed: what the model really wrote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub malformed: Vec<Arguments>,
+    /// Of a failed attempt: the files that did not come out as expected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<KeptFile>,
 }
 
 /// One request and what came of it.

@@ -145,7 +145,7 @@ fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {
 /// Only where it says something: what a less strict benchmark would have counted.
 fn relaxations(summary: &Summary<'_>) -> String {
     let relaxed: Vec<&CellSummary<'_>> =
-        summary.cells.iter().filter(|cell| !cell.relaxed.is_empty()).take(MAX_CELLS).collect();
+        summary.cells.iter().filter(|cell| !cell.part && !cell.relaxed.is_empty()).take(MAX_CELLS).collect();
     if relaxed.is_empty() {
         return String::new();
     }

@@ -1,19 +1,21 @@
 //! One view of a run that all renderers share.
 
-use std::collections::btree_map::Entry;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::counts::{classes, conduct, flaky, process, repeated, splits, tag_summaries, tag_totals};
 use super::pairs::{self, Pairs};
+use super::versus::{Versus, p_words};
 use crate::case::Split;
 use crate::record::{CellPlan, Row, RunFile, Status, Totals};
 use crate::score::Verdict;
 use crate::score::relax::Relaxation;
-use crate::tool::Note;
 use crate::verdict::floor::{Floor, FloorError, Floors};
 use crate::verdict::gate::{Allowance, Counts, Judgement, incomplete, judge, rate};
-use crate::verdict::interval::wilson;
+use crate::verdict::interval::{Difference, independent, wilson};
+use crate::verdict::paired::Outcome;
 
 /// A run, counted and judged.
 #[derive(Clone, Debug)]
@@ -41,6 +43,16 @@ pub struct Summary<'a> {
     pub gate: Gate,
     /// Whether floors were looked for.
     pub gated: bool,
+    /// Cases that passed in some of their attempts.
+    pub flaky: Vec<Flaky<'a>>,
+    /// k, pass@k and pass^k, where cases were tried k times.
+    pub repeated: Option<(usize, f64, f64)>,
+    /// The paired check against an earlier run.
+    pub baseline: Option<Versus>,
+    /// Approved cases that no longer pass.
+    pub fallen: Vec<Fallen>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
     /// Recorded floors of these models, tools, subsets and prompts whose cells were not run, or not whole.
     pub unjudged: usize,
 }
@@ -48,7 +60,9 @@ pub struct Summary<'a> {
 /// One cell.
 #[derive(Clone, Debug)]
 pub struct CellSummary<'a> {
-    pub plan: &'a CellPlan,
+    pub plan: Cow<'a, CellPlan>,
+    /// A subset of another cell, judged by its own floor; its attempts are counted there.
+    pub part: bool,
     pub totals: Totals,
     /// Passes by class: first, recovered, assisted, untouched.
     pub passes: BTreeMap<&'a str, usize>,
@@ -83,6 +97,22 @@ pub struct TagSummary<'a> {
     /// Of the passed ones, those that needed a leniency of the tool.
     pub assisted: usize,
     pub planned: usize,
+}
+
+/// A case that passed in some of its attempts.
+#[derive(Clone, Debug)]
+pub struct Flaky<'a> {
+    pub example: &'a Row,
+    /// By repeat: `PPF`.
+    pub pattern: String,
+}
+
+/// An approved case that passed in fewer of its attempts than it must.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallen {
+    pub title: String,
+    pub passed: usize,
+    pub judged: usize,
 }
 
 /// Attempts of one class.
@@ -121,6 +151,16 @@ pub enum Gate {
         cells: usize,
         floors: usize,
     },
+    /// Approved cases that no longer pass.
+    Fallen {
+        cases: usize,
+    },
+    /// Significantly worse than an earlier run.
+    Regressed,
+    /// Neither better nor worse can be told.
+    Inconclusive {
+        why: String,
+    },
     Incomplete {
         why: String,
     },
@@ -147,7 +187,7 @@ impl<'a> Summary<'a> {
         for plan in &run.plan {
             let mine: Vec<&Row> = rows.iter().filter(|row| row.cell_key() == plan.key()).collect();
             let floor = floors.map(|floors| floors.of(plan)).transpose()?.flatten();
-            let cell = cell(plan, &mine, floor.map(|floor| floor.floor), allowed);
+            let cell = cell(Cow::Borrowed(plan), false, &mine, floor.map(|floor| floor.floor), allowed);
             totals.passed += cell.totals.passed;
             totals.failed += cell.totals.failed;
             totals.errors += cell.totals.errors;
@@ -157,6 +197,15 @@ impl<'a> Summary<'a> {
             tags.extend(tag_summaries(plan, &mine));
             pairs.extend(pairs::of_cell(plan, &mine));
             cells.push(cell);
+            for part in floors.map(|_| plan.parts()).into_iter().flatten() {
+                let Some(floor) = floors.map(|floors| floors.of(&part)).transpose()?.flatten() else {
+                    continue;
+                };
+                let members = plan.parts.iter().find(|other| Some(&other.subset) == part.subset.as_ref());
+                let within = |row: &&&Row| members.is_some_and(|members| members.cases.contains(&row.case));
+                let rows: Vec<&Row> = mine.iter().filter(within).copied().collect();
+                cells.push(self::cell(Cow::Owned(part), true, &rows, Some(floor.floor), allowed));
+            }
         }
         let mut with_totals = tag_totals(&tags);
         with_totals.append(&mut tags);
@@ -177,10 +226,54 @@ impl<'a> Summary<'a> {
             conduct: conduct(rows),
             process: process(rows),
             together: together(&cells, rows),
+            flaky: flaky(rows),
+            repeated: repeated(rows),
+            baseline: None,
+            fallen: Vec::new(),
+            notes: Vec::new(),
             cells,
             gated: floors.is_some(),
             unjudged: floors.map_or(0, |floors| unjudged(floors, &run.plan)),
         })
+    }
+
+    /// Adds the paired check against an earlier run, and what it says to the gate's word.
+    pub fn against(mut self, versus: Versus) -> Self {
+        self.gate = match (self.gate, versus.verdict) {
+            (gate @ (Gate::Incomplete { .. } | Gate::Below { .. } | Gate::Fallen { .. }), _) => gate,
+            (_, Outcome::Regressed) => Gate::Regressed,
+            (Gate::Passed { .. } | Gate::Ungated, Outcome::Inconclusive) => {
+                Gate::Inconclusive { why: format!("too few pairs to rule out a drop: {}", versus.difference_words()) }
+            }
+            (Gate::Ungated, _) => Gate::Passed { floors: 0 },
+            (gate, _) => gate,
+        };
+        self.baseline = Some(versus);
+        self
+    }
+
+    /// Requires that approved cases pass in most of their attempts.
+    pub fn requiring(mut self, floors: &Floors, rows: &[Row]) -> Self {
+        for approved in &floors.approved {
+            let mine = rows.iter().filter(|row| {
+                approved.is_of(row.cell_key()) && row.case == approved.case && !matches!(row.verdict, Verdict::Skipped)
+            });
+            let judged: Vec<&Row> = mine.filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)).collect();
+            let passed = judged.iter().filter(|row| row.verdict == Verdict::Pass).count();
+            if !judged.is_empty() && 2 * passed < judged.len() + usize::from(judged.len() == 1) {
+                self.fallen.push(Fallen { title: approved.title(), passed, judged: judged.len() });
+            }
+        }
+        if !self.fallen.is_empty() && !matches!(self.gate, Gate::Incomplete { .. } | Gate::Below { .. }) {
+            self.gate = Gate::Fallen { cases: self.fallen.len() };
+        }
+        self
+    }
+
+    /// The held-out rate less the public one, where both were measured.
+    pub fn split_gap(&self) -> Option<Difference> {
+        let of = |split: Split| self.splits.get(&split).copied().filter(|(_, judged)| *judged > 0);
+        Some(independent(of(Split::Public)?, of(Split::HeldOut)?))
     }
 
     /// The verdict in one line.
@@ -210,8 +303,23 @@ impl<'a> Summary<'a> {
                 format!("{passed}; {several} recorded floors were not judged, since their cells were not run whole")
             }
         };
+        let passed = match &self.baseline {
+            None => passed,
+            Some(versus) => format!(
+                "{passed}; against {}: {} lost, {} gained, {}",
+                versus.base,
+                versus.lost,
+                versus.gained,
+                p_words(versus.p)
+            ),
+        };
         match &self.gate {
+            Gate::Passed { floors: 0 } => format!("PASS: {passed}"),
             Gate::Passed { floors } => format!("PASS: {passed}; {floors} of {floors} floors met"),
+            Gate::Fallen { cases: 1 } => format!("FAIL: {passed}; 1 approved case no longer passes"),
+            Gate::Fallen { cases } => format!("FAIL: {passed}; {cases} approved cases no longer pass"),
+            Gate::Regressed => format!("FAIL: {passed}: a significant regression"),
+            Gate::Inconclusive { why } => format!("INCONCLUSIVE: {passed}; {why}"),
             Gate::Ungated if self.gated => format!("NOT GATED: {passed}; no floor is recorded for these cells"),
             Gate::Ungated => format!("NOT GATED: {passed}"),
             Gate::Below { cells, floors } => format!("FAIL: {passed}; {cells} of {floors} floors missed"),
@@ -238,18 +346,6 @@ impl<'a> Summary<'a> {
             None => format!("run {}, {}", self.run.id, day(&self.run.started)),
         }
     }
-}
-
-fn splits(rows: &[Row]) -> BTreeMap<Split, (usize, usize)> {
-    let mut splits: BTreeMap<Split, (usize, usize)> = BTreeMap::new();
-    for row in rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
-        if let Some(split) = row.split {
-            let (passed, judged) = splits.entry(split).or_default();
-            *passed += usize::from(row.verdict == Verdict::Pass);
-            *judged += 1;
-        }
-    }
-    splits
 }
 
 /// Floors of the same models, tools, subsets and prompts whose cells are not among the whole cells of the plan.
@@ -282,7 +378,13 @@ fn counts_of(totals: &Totals, cut: usize, unsupported: usize) -> Counts {
     }
 }
 
-fn cell<'a>(plan: &'a CellPlan, rows: &[&'a Row], floor: Option<usize>, allowed: usize) -> CellSummary<'a> {
+fn cell<'a>(
+    plan: Cow<'a, CellPlan>,
+    part: bool,
+    rows: &[&'a Row],
+    floor: Option<usize>,
+    allowed: usize,
+) -> CellSummary<'a> {
     let mut totals = Totals { planned: plan.attempts(), ..Totals::default() };
     let mut passes = BTreeMap::new();
     let mut relaxed = BTreeMap::new();
@@ -299,6 +401,7 @@ fn cell<'a>(plan: &'a CellPlan, rows: &[&'a Row], floor: Option<usize>, allowed:
     let counts = counts_of(&totals, count(was_cut), count(|row| row.class == UNSUPPORTED));
     CellSummary {
         plan,
+        part,
         rate: rate(counts),
         interval: wilson(totals.passed, counts.measurable()),
         judgement: judge(counts, floor, allowed),
@@ -311,8 +414,12 @@ fn cell<'a>(plan: &'a CellPlan, rows: &[&'a Row], floor: Option<usize>, allowed:
 /// Only where several are to be compared, and one of them has several sets.
 fn together<'a>(cells: &[CellSummary<'a>], rows: &[Row]) -> Vec<Together<'a>> {
     let mut all: Vec<(Together<'a>, usize)> = Vec::new();
-    for cell in cells {
-        let (model, tool, prompt) = (cell.plan.model.as_str(), cell.plan.tool.as_str(), cell.plan.prompt.as_str());
+    for cell in cells.iter().filter(|cell| !cell.part) {
+        // The plan outlives its summary, and a part's copy of it was left out.
+        let Cow::Borrowed(plan) = &cell.plan else {
+            continue;
+        };
+        let (model, tool, prompt) = (plan.model.as_str(), plan.tool.as_str(), plan.prompt.as_str());
         let found = all.iter_mut().find(|(each, _)| (each.model, each.tool, each.prompt) == (model, tool, prompt));
         match found {
             None => {
@@ -356,9 +463,13 @@ fn overall(run: &RunFile, cells: &[CellSummary<'_>], why: Option<String>) -> Gat
     if let Some(why) = why {
         return Gate::Incomplete { why };
     }
-    let (mut floors, mut below) = (0, 0);
+    let (mut floors, mut below, mut open) = (0, 0, None);
     for cell in cells {
         match &cell.judgement {
+            Judgement::Inconclusive { why, .. } => {
+                floors += 1;
+                open = Some(format!("{}: {why}", cell.plan.title()));
+            }
             Judgement::Passed { .. } => floors += 1,
             Judgement::Below { .. } => {
                 floors += 1;
@@ -368,101 +479,17 @@ fn overall(run: &RunFile, cells: &[CellSummary<'_>], why: Option<String>) -> Gat
             Judgement::Incomplete { why } => return Gate::Incomplete { why: format!("{}: {why}", cell.plan.title()) },
         }
     }
-    match (floors, below) {
-        (0, _) => Gate::Ungated,
-        (floors, 0) => Gate::Passed { floors },
-        (floors, cells) => Gate::Below { cells, floors },
+    match (floors, below, open) {
+        (0, _, _) => Gate::Ungated,
+        (floors, 0, None) => Gate::Passed { floors },
+        (_, 0, Some(why)) => Gate::Inconclusive { why },
+        (floors, cells, _) => Gate::Below { cells, floors },
     }
-}
-
-fn tag_summaries<'a>(plan: &'a CellPlan, rows: &[&'a Row]) -> Vec<TagSummary<'a>> {
-    let mut tags: BTreeMap<&str, TagSummary<'a>> = BTreeMap::new();
-    for row in rows {
-        for tag in &row.tags {
-            let fresh = TagSummary { cell: plan, all_sets: false, tag, passed: 0, assisted: 0, planned: 0 };
-            let count = tags.entry(tag).or_insert(fresh);
-            count.passed += usize::from(row.verdict == Verdict::Pass);
-            count.assisted += usize::from(row.class == "pass.assisted");
-            count.planned += 1;
-        }
-    }
-    tags.into_values().collect()
-}
-
-/// Tags that several sets of a model, tool and prompt have, added up.
-fn tag_totals<'a>(tags: &[TagSummary<'a>]) -> Vec<TagSummary<'a>> {
-    let mut totals: BTreeMap<(&str, &str, &str, &str), (usize, TagSummary<'a>)> = BTreeMap::new();
-    for tag in tags {
-        let key = (tag.cell.model.as_str(), tag.cell.tool.as_str(), tag.cell.prompt.as_str(), tag.tag);
-        match totals.entry(key) {
-            Entry::Vacant(place) => {
-                place.insert((1, TagSummary { all_sets: true, ..tag.clone() }));
-            }
-            Entry::Occupied(mut place) => {
-                let (sets, total) = place.get_mut();
-                *sets += 1;
-                total.passed += tag.passed;
-                total.assisted += tag.assisted;
-                total.planned += tag.planned;
-            }
-        }
-    }
-    totals.into_values().filter(|(sets, _)| *sets > 1).map(|(_, total)| total).collect()
-}
-
-fn classes(rows: &[Row]) -> Vec<ClassSummary<'_>> {
-    let mut classes: Vec<ClassSummary<'_>> = Vec::new();
-    for row in rows.iter().filter(|row| row.verdict != Verdict::Pass) {
-        match classes.iter_mut().find(|class| class.class == row.class) {
-            Some(class) => class.count += 1,
-            None => classes.push(ClassSummary { class: &row.class, count: 1, example: row }),
-        }
-    }
-    classes.sort_by(|a, b| b.count.cmp(&a.count).then(a.class.cmp(b.class)));
-    classes
 }
 
 /// The name that a flag has in files.
 pub(super) fn name_of(flag: &impl Serialize) -> String {
     serde_json::to_value(flag).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn conduct(rows: &[Row]) -> Vec<(String, usize)> {
-    let mut counts: BTreeMap<Note, usize> = BTreeMap::new();
-    for note in rows.iter().flat_map(|row| &row.conduct) {
-        *counts.entry(*note).or_default() += 1;
-    }
-    let mut out: Vec<(String, usize)> = counts.into_iter().map(|(note, count)| (name_of(&note), count)).collect();
-    out.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    out
-}
-
-fn process(rows: &[Row]) -> Process {
-    let mut process = Process::default();
-    for row in rows {
-        process.calls += row.calls.len();
-        process.refused += row.calls.iter().filter(|call| !call.ok).count();
-        if let Some(first) = row.calls.iter().find(|call| call.edit) {
-            process.first_edit_ok.1 += 1;
-            process.first_edit_ok.0 += usize::from(first.ok);
-        }
-        process.retries += row.retries;
-        process.dropped_params.extend(row.dropped_params.iter().cloned());
-    }
-    let started = || rows.iter().filter(|row| row.turns > 0);
-    process.turns = spread(started().map(|row| row.turns as u64).collect());
-    process.seconds =
-        spread(started().filter_map(|row| row.model_ms).collect()).map(|(a, b)| (a as f64 / 1000.0, b as f64 / 1000.0));
-    process.input = spread(started().filter_map(|row| row.usage.input).collect());
-    process.output = spread(started().filter_map(|row| row.usage.output).collect());
-    process
-}
-
-/// Median and 95th percentile (nearest rank).
-fn spread(mut values: Vec<u64>) -> Option<(u64, u64)> {
-    values.sort_unstable();
-    let at = |share: f64| values.get(((share * values.len() as f64).ceil() as usize).saturating_sub(1)).copied();
-    Some((at(0.5)?, at(0.95)?))
 }
 
 /// A share in per cent, for people.
@@ -477,16 +504,4 @@ pub fn percent_number(share: f64) -> String {
 
 fn day(timestamp: &str) -> &str {
     timestamp.split('T').next().unwrap_or(timestamp)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spreads_are_of_what_was_observed() {
-        assert_eq!(spread(vec![]), None);
-        assert_eq!(spread(vec![7]), Some((7, 7)));
-        assert_eq!(spread((1..=100).collect()), Some((50, 95)));
-    }
 }

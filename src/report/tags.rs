@@ -16,8 +16,8 @@ pub(super) fn render(summary: &Summary<'_>) -> String {
         return String::new();
     }
     let mut columns: Vec<Column<'_>> = Vec::new();
-    for cell in &summary.cells {
-        let column = column_of(cell.plan);
+    for cell in summary.cells.iter().filter(|cell| !cell.part) {
+        let column = column_of(&cell.plan);
         if !columns.contains(&column) {
             columns.push(column);
         }

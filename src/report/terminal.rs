@@ -100,6 +100,7 @@ pub(super) fn gate_words(judgement: &Judgement) -> (String, String) {
     match judgement {
         Judgement::Passed { floor } => (floor.to_string(), "ok".to_owned()),
         Judgement::Below { floor } => (floor.to_string(), "BELOW".to_owned()),
+        Judgement::Inconclusive { floor, .. } => (floor.to_string(), "inconclusive".to_owned()),
         Judgement::Ungated => ("–".to_owned(), "–".to_owned()),
         Judgement::Incomplete { .. } => ("–".to_owned(), "incomplete".to_owned()),
     }

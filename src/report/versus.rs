@@ -147,7 +147,10 @@ pub struct Versus {
 ///
 /// # Errors
 /// Where a contestant made the same attempt in two runs.
-pub fn contestants<'a>(records: &'a [RunRecord], by: By) -> Result<Vec<Contestant<'a>>, VersusError> {
+pub fn contestants<'a>(
+    records: impl IntoIterator<Item = &'a RunRecord>,
+    by: By,
+) -> Result<Vec<Contestant<'a>>, VersusError> {
     let mut all: Vec<Contestant<'a>> = Vec::new();
     for record in records {
         for row in &record.rows {
@@ -224,6 +227,21 @@ pub fn compare(
         versus.outcome = format!("{:?}", versus.verdict).to_lowercase();
     }
     Ok(all)
+}
+
+/// A run against an earlier one: the paired check of a gate.
+///
+/// # Errors
+/// Where they have nothing in common, or differ in more than what was answered.
+pub fn against(
+    base: &RunRecord,
+    head: &RunRecord,
+    strictness: Strictness,
+    allow_mismatch: bool,
+) -> Result<Versus, VersusError> {
+    let all = contestants([base, head], By::Run)?;
+    let mut pairs = compare(&all, By::Run, strictness, allow_mismatch)?;
+    pairs.pop().ok_or(VersusError::One { what: By::Run.name() })
 }
 
 fn judged(row: &Row) -> bool {
@@ -412,7 +430,32 @@ pub fn matrix(records: &[RunRecord]) -> Vec<Place> {
     places.into_iter().map(place).collect()
 }
 
+/// More attempts at flipped cases: passed, judged; by model, tool, set and case.
+pub type Again = BTreeMap<(String, String, String, String), (usize, usize)>;
+
 impl Versus {
+    /// Judges again after flipped cases were tried more often: a flip counts where most attempts, the first one among
+    /// them, agree with it. Returns how many flips were not confirmed.
+    pub fn confirmed(&mut self, again: &Again, strictness: Strictness) -> usize {
+        let key = |flip: &Flip| (flip.model.clone(), flip.tool.clone(), flip.set.clone(), flip.case.clone());
+        let passes = |flip: &Flip, first: usize| {
+            let (passed, judged) = again.get(&key(flip)).copied().unwrap_or_default();
+            (2 * (passed + first)).cmp(&(judged + 1))
+        };
+        let (lost, gained) = (self.lost_cases.len(), self.gained_cases.len());
+        self.lost_cases.retain(|flip| passes(flip, 0).is_lt());
+        self.gained_cases.retain(|flip| passes(flip, 1).is_gt());
+        let (back, gone) = (lost - self.lost_cases.len(), gained - self.gained_cases.len());
+        (self.lost, self.both) = (self.lost - back, self.both + back);
+        (self.gained, self.neither) = (self.gained - gone, self.neither + gone);
+        let flips = Flips { both: self.both, lost: self.lost, gained: self.gained, neither: self.neither };
+        (self.p, self.mid_p, self.p_adjusted) = (flips.p(), mid_p(flips.lost, flips.gained), flips.p());
+        let (outcome, difference) = outcome(flips, flips.p(), strictness.alpha, strictness.margin);
+        (self.verdict, self.outcome) = (outcome, format!("{outcome:?}").to_lowercase());
+        (self.difference, self.low, self.high) = (difference.estimate, difference.low, difference.high);
+        back + gone
+    }
+
     /// The whole of it in one sentence.
     pub fn headline(&self) -> String {
         let counts = format!(

@@ -6,6 +6,7 @@ use crate::case::{Node, Target, Tree};
 use crate::chat::{Finish, Usage};
 use crate::model::text_calls;
 use crate::record::journal::leftovers;
+use crate::record::kept::kept;
 use crate::record::{Detail, Digests, Row, Transcript};
 use crate::score::conduct::{self, Conducted};
 use crate::score::{CallSeen, Class, End, ErrorClass, Evidence, Score, Verdict, classify};
@@ -38,6 +39,12 @@ impl Talk<'_> {
         };
         let left = match &trees {
             Some(trees) if failed => leftovers(&trees.before, &trees.actual),
+            _ => Vec::new(),
+        };
+        let files = match &trees {
+            Some(trees) if failed => {
+                kept(&trees.before, trees.accepted.first().unwrap_or(&trees.before), &trees.actual)
+            }
             _ => Vec::new(),
         };
         let row = Row {
@@ -80,6 +87,7 @@ impl Talk<'_> {
             messages: self.messages,
             turns: self.turns,
             malformed: self.malformed,
+            files,
         };
         Finished { index: self.planned.index, row, transcript, leftovers: left }
     }

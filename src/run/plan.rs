@@ -7,6 +7,7 @@ use crate::model::price::Price;
 use crate::model::recording::Key;
 use crate::model::text_calls::TextCalls;
 use crate::record::CellPlan;
+use crate::record::run_file::Part;
 use crate::tool::EditTool;
 
 use super::fingerprint;
@@ -48,6 +49,19 @@ pub struct Cell {
     set: usize,
 }
 
+/// The named subsets of a set that was chosen whole.
+fn parts(chosen: &Selected<'_>) -> Vec<Part> {
+    if chosen.narrowed || chosen.subset.is_some() {
+        return Vec::new();
+    }
+    let part = |(subset, members): (&String, &Vec<String>)| {
+        let cases = chosen.cases.iter().copied().filter(|case| members.contains(&case.id)).collect();
+        let selected = Selected { set: chosen.set, subset: Some(subset.clone()), cases, narrowed: false };
+        Part { subset: subset.clone(), digest: selected.digest(), cases: members.clone() }
+    };
+    chosen.set.subsets.iter().map(part).collect()
+}
+
 /// One attempt to be made.
 #[derive(Clone, Copy)]
 pub struct Planned<'a> {
@@ -83,6 +97,7 @@ impl<'a> Plan<'a> {
     ) -> Self {
         let mut cells = Vec::new();
         let digests: Vec<String> = selected.iter().map(Selected::digest).collect();
+        let parts: Vec<Vec<Part>> = selected.iter().map(parts).collect();
         for (model, planned) in models.iter().enumerate() {
             for (tool, edit_tool) in tools.iter().enumerate() {
                 for (set, chosen) in selected.iter().enumerate() {
@@ -97,6 +112,7 @@ impl<'a> Plan<'a> {
                         narrowed: chosen.narrowed,
                         cases: chosen.cases.len(),
                         repeats: settings.repeat,
+                        parts: parts[set].clone(),
                     };
                     cells.push(Cell { plan, model, tool, set });
                 }

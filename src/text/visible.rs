@@ -49,6 +49,11 @@ pub fn prefix(text: &[u8], most: usize) -> &[u8] {
     &text[..end]
 }
 
+/// At most `most` bytes of a text, ending between characters.
+pub fn str_prefix(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
 /// Any text on its way to a screen or report: controls, escapes and invisible characters lose their power, line feeds and tabs stay.
 pub fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -20,6 +20,36 @@ pub const FORMAT: u32 = 1;
 pub struct Floors {
     pub format: u32,
     pub floors: Vec<Floor>,
+    /// Cases that must go on passing, where that is required.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<Approved>,
+}
+
+/// A case that passed often enough to be relied on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approved {
+    pub model: String,
+    pub tool: String,
+    pub set: String,
+    pub prompt: String,
+    pub case: String,
+    /// Passed, of so many attempts.
+    pub passed: usize,
+    pub n: usize,
+    /// Ids of the runs it came from.
+    pub runs: Vec<String>,
+}
+
+impl Approved {
+    /// Whether it speaks of a case of this cell, whatever subset that was run as.
+    pub fn is_of(&self, (model, tool, set, _, prompt): CellKey<'_>) -> bool {
+        (self.model.as_str(), self.tool.as_str(), self.set.as_str(), self.prompt.as_str()) == (model, tool, set, prompt)
+    }
+
+    pub fn title(&self) -> String {
+        format!("{}/{} with {} × {} ({})", self.set, self.case, self.model, self.tool, self.prompt)
+    }
 }
 
 /// One floor, bound to a cell, its cases and its conditions.
@@ -161,7 +191,7 @@ impl Floors {
 
 impl Default for Floors {
     fn default() -> Self {
-        Floors { format: FORMAT, floors: Vec::new() }
+        Floors { format: FORMAT, floors: Vec::new(), approved: Vec::new() }
     }
 }
 

@@ -62,6 +62,11 @@ pub enum Judgement {
     Below {
         floor: usize,
     },
+    /// Below its floor, and errors could have decided it.
+    Inconclusive {
+        floor: usize,
+        why: String,
+    },
     /// There is no floor for it.
     Ungated,
     /// Too little was judged to compare it with anything.
@@ -78,6 +83,10 @@ pub fn judge(counts: Counts, floor: Option<usize>, allowed_errors: usize) -> Jud
     match floor {
         None => Judgement::Ungated,
         Some(floor) if counts.passed >= floor => Judgement::Passed { floor },
+        Some(floor) if counts.passed + counts.errors >= floor => {
+            let why = format!("{} passed, {floor} must, and {} errors could decide it", counts.passed, counts.errors);
+            Judgement::Inconclusive { floor, why }
+        }
         Some(floor) => Judgement::Below { floor },
     }
 }
@@ -125,7 +134,8 @@ mod tests {
         let counts = Counts { planned: 10, passed: 9, failed: 0, errors: 1, missing: 0, unsupported: 0 };
         assert_eq!(judge(counts, Some(5), 1), Judgement::Passed { floor: 5 });
         assert!(matches!(judge(counts, Some(5), 0), Judgement::Incomplete { .. }));
-        assert_eq!(judge(counts, Some(10), 1), Judgement::Below { floor: 10 });
+        assert!(matches!(judge(counts, Some(10), 1), Judgement::Inconclusive { floor: 10, .. }));
+        assert_eq!(judge(Counts { failed: 1, passed: 8, ..counts }, Some(10), 1), Judgement::Below { floor: 10 });
         assert_eq!(judge(counts, None, 1), Judgement::Ungated);
         let cut = Counts { errors: 0, missing: 1, ..counts };
         assert!(matches!(judge(cut, None, 1), Judgement::Incomplete { .. }));

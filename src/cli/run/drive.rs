@@ -19,7 +19,7 @@ use crate::model::redact::{masked, redact};
 use crate::record::journal::JournalError;
 use crate::record::recorded::recordings;
 use crate::record::run_file::FORMAT;
-use crate::record::{Journal, Row, RunFile, Source, Status, Totals, load};
+use crate::record::{Journal, Row, RunFile, RunRecord, Source, Status, Totals, load};
 use crate::run::progress::Progress;
 use crate::run::{Consumer, Event, Plan, fingerprint, schedule};
 use crate::score::{Class, Skip, Verdict};
@@ -31,10 +31,13 @@ pub(super) const RUNS: &str = "reports/runs";
 
 /// A run that has ended.
 pub(super) struct Done {
-    pub(super) run: RunFile,
-    pub(super) rows: Vec<Row>,
-    pub(super) directory: PathBuf,
+    pub(super) record: RunRecord,
     pub(super) interrupted: bool,
+}
+
+/// Another place than the flags name, for attempts that are made besides.
+pub(super) struct Place {
+    pub(super) directory: PathBuf,
 }
 
 pub(super) async fn drive(
@@ -42,6 +45,7 @@ pub(super) async fn drive(
     plan: &Plan<'_>,
     source: Option<Source>,
     allowance: Allowance,
+    place: Option<Place>,
 ) -> Result<Done, Failure> {
     let mut facts = Vec::new();
     for planned in plan.models {
@@ -55,7 +59,7 @@ pub(super) async fn drive(
     })?;
     let started = Timestamp::now();
     let clock = Instant::now();
-    if let Some(directory) = &flags.resume {
+    if let Some(directory) = flags.resume.as_ref().filter(|_| place.is_none()) {
         let mut run = load::run_file(directory).map_err(Failure::usage)?;
         check_same(&run, plan, &facts, directory)?;
         let (journal, rows) = Journal::reopen(directory).map_err(journal_failure)?;
@@ -72,13 +76,15 @@ pub(super) async fn drive(
         return carry_out(
             flags,
             plan,
-            Begun { run, workspaces, directory: directory.clone(), journal, done, clock },
+            Begun { run, workspaces, directory: directory.clone(), journal, done, clock, keeps: true },
             allowance,
         )
         .await;
     }
     let id = format!("{}-{:05}", started.strftime("%Y%m%dT%H%M%SZ"), std::process::id() % 100_000);
-    let directory = flags.out.clone().unwrap_or_else(|| Path::new(RUNS).join(&id));
+    let keeps = place.is_none();
+    let named = place.map(|place| place.directory).or_else(|| flags.out.clone());
+    let directory = named.unwrap_or_else(|| Path::new(RUNS).join(&id));
     let run = RunFile {
         format: FORMAT,
         id,
@@ -95,7 +101,8 @@ pub(super) async fn drive(
         totals: None,
     };
     let journal = Journal::create(&directory, &run).map_err(journal_failure)?;
-    carry_out(flags, plan, Begun { run, workspaces, directory, journal, done: Vec::new(), clock }, allowance).await
+    carry_out(flags, plan, Begun { run, workspaces, directory, journal, done: Vec::new(), clock, keeps }, allowance)
+        .await
 }
 
 /// A run whose directory is open.
@@ -107,10 +114,12 @@ struct Begun {
     /// Attempts that need not be made, by their place in the plan.
     done: Vec<(usize, Row)>,
     clock: Instant,
+    /// Whether the answers are kept as a recording, where that is asked for.
+    keeps: bool,
 }
 
 async fn carry_out(flags: &RunFlags, plan: &Plan<'_>, begun: Begun, allowance: Allowance) -> Result<Done, Failure> {
-    let Begun { mut run, workspaces, directory, journal, done, clock } = begun;
+    let Begun { mut run, workspaces, directory, journal, done, clock, keeps } = begun;
     let mut journal = Recorder { journal, rows: Vec::new() };
     let shown = std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("CI").is_none();
     let mut progress = Progress::new(plan.len(), shown);
@@ -133,7 +142,7 @@ async fn carry_out(flags: &RunFlags, plan: &Plan<'_>, begun: Begun, allowance: A
     run.elapsed_ms = elapsed.map(|elapsed| elapsed.saturating_add(run.elapsed_ms.unwrap_or(0)));
     run.totals = Some(totals);
     journal.finish(&run, &rows).map_err(journal_failure)?;
-    if let Some(path) = &flags.record {
+    if let Some(path) = flags.record.as_ref().filter(|_| keeps) {
         match totals.passed + totals.failed == totals.planned {
             true => keep(path, &directory)?,
             false => output::message(&format!(
@@ -146,7 +155,7 @@ async fn carry_out(flags: &RunFlags, plan: &Plan<'_>, begun: Begun, allowance: A
     if totals.skipped > 0 && rows.iter().any(is_open) {
         output::message(&format!("to go on: editgate run --resume {}", directory.display()));
     }
-    Ok(Done { run, rows, directory, interrupted })
+    Ok(Done { record: RunRecord { directory, run, rows }, interrupted })
 }
 
 /// An attempt that was never made, and can still be.

@@ -1,5 +1,6 @@
 //! `run`: drive models through tools over cases; score, record, report, gate.
 
+mod confirm;
 mod drive;
 mod settings;
 
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
+use self::confirm::confirm;
 use self::drive::{Done, RUNS, drive};
 pub(super) use self::settings::parse_name;
 use self::settings::{
@@ -26,7 +28,6 @@ use crate::report::{Summary, markdown, terminal};
 use crate::run::{Plan, Prompt, StopAfter};
 use crate::score::Verdict;
 use crate::verdict::floor::Floors;
-use crate::verdict::gate::Allowance;
 use crate::workspace::write;
 
 /// Where floors are looked for unless told otherwise.
@@ -85,6 +86,11 @@ pub(super) struct RunFlags {
     /// Compare with no floors
     #[arg(long, env = "EDITGATE_NO_GATE", value_parser = clap::builder::BoolishValueParser::new())]
     no_gate: bool,
+    #[command(flatten)]
+    judging: gate::Judging,
+    /// Try flipped cases so many more times before --against may fail the run
+    #[arg(long, value_name = "N", env = "EDITGATE_CONFIRM", default_value_t = 0, requires = "against")]
+    confirm: usize,
     /// Keep the answers as a recording that `-m replay/DIR` plays
     #[arg(long, value_name = "DIR", env = "EDITGATE_RECORD")]
     record: Option<PathBuf>,
@@ -160,8 +166,15 @@ pub(super) fn main(mut flags: RunFlags) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Internal, error))?;
-    let done = runtime.block_on(drive(&flags, &plan, source, allowance))?;
-    report(&flags, &done, floors.as_ref(), allowance)
+    let done = runtime.block_on(drive(&flags, &plan, source, allowance, None))?;
+    let mut versus = flags.judging.versus(&done.record)?;
+    let confirmed = match &mut versus {
+        Some(versus) => runtime.block_on(confirm(&flags, &plan, &done, versus))?,
+        None => None,
+    };
+    let mut summary = flags.judging.judge(&done.record, floors.as_ref(), allowance, versus)?;
+    summary.notes.extend(confirmed);
+    report(&flags, &done, &summary)
 }
 
 /// The recorded arguments of the run to resume, as far as they are not its place, before those given now. `None` where a
@@ -255,20 +268,19 @@ fn dry_run(plan: &Plan<'_>, floors: Option<&Floors>) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
-fn report(flags: &RunFlags, done: &Done, floors: Option<&Floors>, allowance: Allowance) -> Result<Exit, Failure> {
-    let summary = Summary::new(&done.run, &done.rows, floors, allowance).map_err(Failure::usage)?;
-    let file = done.directory.join("report.md");
-    write::output(&file, markdown::render(&summary).as_bytes())
+fn report(flags: &RunFlags, done: &Done, summary: &Summary<'_>) -> Result<Exit, Failure> {
+    let file = done.record.directory.join("report.md");
+    write::output(&file, markdown::render(summary).as_bytes())
         .map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", file.display())))?;
     if flags.out.is_none() && flags.resume.is_none() {
-        point_latest(&done.run.id);
+        point_latest(&done.record.run.id);
     }
-    output::data(&format!("{}report: {}\n", terminal::render(&summary), file.display()))?;
+    output::data(&format!("{}report: {}\n", terminal::render(summary), file.display()))?;
     if let Some(error) = summary.troubles.iter().find(|row| row.verdict == Verdict::Error) {
         let why = error.error.as_deref().unwrap_or("no message");
         output::error(&format!("{}/{}: {}: {why}", error.set, error.case, error.class));
     }
-    Ok(if done.interrupted { Exit::Interrupted } else { gate::exit_of(&summary.gate) })
+    Ok(if done.interrupted { Exit::Interrupted } else { flags.judging.exit(&summary.gate) })
 }
 
 /// `reports/runs/latest` leads to the newest run. A convenience: that it cannot be made is no failure.
