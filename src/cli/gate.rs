@@ -7,12 +7,14 @@ use clap::{Args, ValueEnum};
 
 use super::run::FLOORS;
 use super::{Exit, Failure, output};
-use crate::record::{RunRecord, load};
+use crate::record::{Row, RunRecord, Transcript, load};
+use crate::report::files::{self, Kind};
 use crate::report::summary::{Gate, Summary};
 use crate::report::versus::{self, Strictness, Versus};
-use crate::report::{html, markdown, terminal};
+use crate::report::{github, html, json, junit, markdown, terminal};
 use crate::verdict::floor::Floors;
 use crate::verdict::gate::Allowance;
+use crate::workspace::write;
 
 /// What a run is judged by, besides its floors.
 #[derive(Clone, Debug, Args)]
@@ -96,15 +98,28 @@ pub(super) enum Format {
     Terminal,
     Md,
     Html,
+    Junit,
+    Json,
+    /// Annotations on stdout; the report goes to $GITHUB_STEP_SUMMARY, the comment to the file named with --comment
+    Github,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ReportFlags {
     #[command(flatten)]
     gate: GateFlags,
-    /// What to render
+    /// What to print
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// Write report.md with its charts, report.html, junit.xml and summary.json into this directory instead
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
+    out: Option<PathBuf>,
+    /// With --format github: file for the comment of a pull request
+    #[arg(long, value_name = "FILE")]
+    comment: Option<PathBuf>,
+    /// Names the suite in the comment's hidden marker, so that each suite has one comment
+    #[arg(long, value_name = "NAME", default_value = "gate")]
+    suite: String,
 }
 
 pub(super) fn gate(flags: &GateFlags) -> Result<Exit, Failure> {
@@ -119,15 +134,68 @@ pub(super) fn report(flags: &ReportFlags) -> Result<Exit, Failure> {
     let (record, floors, allowance) = load_all(&flags.gate, false)?;
     let versus = flags.gate.judging.versus(&record)?;
     let summary = flags.gate.judging.judge(&record, floors.as_ref(), allowance, versus)?;
+    if let Some(directory) = &flags.out {
+        let told = load::transcripts(&flags.gate.run).map_err(Failure::usage)?;
+        let kinds = [Kind::Md, Kind::Html, Kind::Junit, Kind::Json];
+        for path in write_files(directory, &kinds, &summary, &record.rows, &told)? {
+            output::data(&format!("{}\n", path.display()))?;
+        }
+        return Ok(Exit::Passed);
+    }
     output::data(&match flags.format {
         Format::Terminal => terminal::render(&summary),
-        Format::Md => markdown::render(&summary),
+        Format::Md => markdown::render(&summary, None),
+        Format::Json => json::render(&summary).map_err(internal)?,
+        Format::Junit => junit::render(&summary, &record.rows).map_err(internal)?,
+        Format::Github => for_github(flags, &summary)?,
         Format::Html => {
             let told = load::transcripts(&flags.gate.run).map_err(Failure::usage)?;
-            html::render(&summary, &record.rows, &told).map_err(|error| Failure::new(Exit::Internal, error))?
+            html::render(&summary, &record.rows, &told).map_err(internal)?
         }
     })?;
     Ok(Exit::Passed)
+}
+
+fn internal(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::new(Exit::Internal, error)
+}
+
+/// Writes files of a report, and says which.
+pub(super) fn write_files(
+    directory: &Path,
+    kinds: &[Kind],
+    summary: &Summary<'_>,
+    rows: &[Row],
+    told: &[Transcript],
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut written = Vec::new();
+    for (name, text) in files::render(kinds, summary, rows, told).map_err(internal)? {
+        let path = directory.join(name);
+        let unwritable =
+            |error: std::io::Error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display()));
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(unwritable)?;
+        }
+        write::output(&path, text.as_bytes()).map_err(unwritable)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// Appends to the step summary where there is one, writes the comment where it is asked for, and gives the annotations.
+fn for_github(flags: &ReportFlags, summary: &Summary<'_>) -> Result<String, Failure> {
+    if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
+        let text = format!("{}\n", github::step_summary(summary));
+        file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()))
+            .map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display())))?;
+    }
+    if let Some(path) = &flags.comment {
+        write::output(path, github::comment(summary, &flags.suite).as_bytes())
+            .map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display())))?;
+    }
+    Ok(github::annotations(summary))
 }
 
 /// A gate needs its floors; a report shows them where they are.

@@ -79,6 +79,7 @@ pub(super) fn process(rows: &[Row]) -> Process {
         process.retries += row.retries;
         process.dropped_params.extend(row.dropped_params.iter().cloned());
     }
+    process.cost = rows.iter().filter_map(|row| row.cost_usd).reduce(|a, b| a + b);
     let started = || rows.iter().filter(|row| row.turns > 0);
     process.turns = spread(started().map(|row| row.turns as u64).collect());
     process.seconds =

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::markup::{block, cell_code, code, table, text};
 use super::summary::{CellSummary, Summary, name_of, percent_number};
 use super::terminal::gate_words;
-use super::{pairs, tags};
+use super::{baseline, pairs, tags};
 use crate::record::Row;
 use crate::score::class::meaning;
 use crate::score::relax::Relaxation;
@@ -21,24 +21,68 @@ const MAX_CELLS: usize = 60;
 const MAX_CLASSES: usize = 40;
 const MAX_CASES: usize = 60;
 
-/// Renders the report.
-pub fn render(summary: &Summary<'_>) -> String {
+/// Charts beside the report, by their paths without theme and ending: of the matrix, and of rates against cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Charts {
+    pub matrix: bool,
+    pub cost: bool,
+}
+
+/// Renders the report. Charts are shown where they were drawn.
+pub fn render(summary: &Summary<'_>, charts: Option<Charts>) -> String {
     let mut out = format!("# editgate: {}\n\n", text(&summary.headline()));
-    out.push_str(&format!("{}. {}.\n", text(&summary.reconciliation()), harm_words(summary)));
+    out.push_str(&format!("{}. {}.{}\n", text(&summary.reconciliation()), harm_words(summary), spent(summary)));
     out.push_str(&format!("\nAnswers from: {}.\n\n", text(&summary.origin())));
+    for note in &summary.notes {
+        out.push_str(&format!("{}.\n\n", text(note)));
+    }
     out.push_str(&together(summary));
+    if let Some(charts) = charts {
+        out.push_str(&pictures(charts));
+    }
     out.push_str(&cells(summary));
+    out.push_str(&baseline::render(summary, MAX_CASES));
     out.push_str(&relaxations(summary));
     out.push_str(&pairs::render(&summary.pairs));
     out.push_str(&tags::render(summary));
     out.push_str(&classes(summary));
     out.push_str(&unsupported(summary));
     out.push_str(&process(summary));
+    out.push_str(&baseline::flaky(summary, MAX_CASES));
     let tail = tail(summary);
     let room = MAX_BYTES.saturating_sub(RESERVE + tail.len());
     out.push_str(&cases(summary, room.saturating_sub(out.len())));
     out.push_str(&tail);
     bounded(out)
+}
+
+/// What it took, where that is known.
+fn spent(summary: &Summary<'_>) -> String {
+    let cost = summary.process.cost.map(|cost| format!("${cost:.4}"));
+    let time = summary.run.elapsed_ms.map(|ms| format!("{:.0} s", ms as f64 / 1000.0));
+    let parts: Vec<String> = cost.into_iter().chain(time).collect();
+    if parts.is_empty() { String::new() } else { format!(" It took {}.", parts.join(" and ")) }
+}
+
+/// Each in the colours of the page that it stands on.
+fn pictures(charts: Charts) -> String {
+    let picture = |name: &str, what: &str| {
+        format!(
+            "<picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"charts/{name}-dark.svg\">\
+             <img alt=\"{what}\" src=\"charts/{name}.svg\"></picture>\n\n"
+        )
+    };
+    let mut out = String::new();
+    if charts.matrix {
+        out.push_str(&picture(
+            "matrix",
+            "pass rates by model, tool and set, with 95 % intervals; the table below has the same numbers",
+        ));
+    }
+    if charts.cost {
+        out.push_str(&picture("cost", "pass rate against what an attempt costs"));
+    }
+    out
 }
 
 fn harm_words(summary: &Summary<'_>) -> String {
@@ -108,19 +152,7 @@ fn cells(summary: &Summary<'_>) -> String {
         "floor",
         "gate",
     ];
-    format!("## Model × tool\n\n{}\n{}", table(&heads, &rows), splits(summary))
-}
-
-/// What was tuned on public cases should hold on those that nobody chose.
-fn splits(summary: &Summary<'_>) -> String {
-    if summary.splits.len() < 2 {
-        return String::new();
-    }
-    let words = summary.splits.iter().map(|(split, (passed, judged))| {
-        let share = percent_number(*passed as f64 / (*judged).max(1) as f64);
-        format!("{} {passed} of {judged} ({share} %)", split.name())
-    });
-    format!("By split, of the judged: {}.\n\n", words.collect::<Vec<_>>().join(", "))
+    format!("## Model × tool\n\n{}\n{}", table(&heads, &rows), baseline::gap(summary))
 }
 
 fn cell_row(cell: &CellSummary<'_>) -> Vec<String> {

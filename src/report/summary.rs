@@ -135,6 +135,8 @@ pub struct Process {
     pub input: Option<(u64, u64)>,
     pub output: Option<(u64, u64)>,
     pub retries: usize,
+    /// Dollars of all attempts, as far as they are known.
+    pub cost: Option<f64>,
     pub dropped_params: BTreeSet<String>,
 }
 

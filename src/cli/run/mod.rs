@@ -24,11 +24,11 @@ use crate::config::{Config, RunConfig};
 use crate::model::open::Endpoints;
 use crate::model::text_calls::TextCalls;
 use crate::record::load;
-use crate::report::{Summary, markdown, terminal};
+use crate::report::files::Kind;
+use crate::report::{Summary, terminal};
 use crate::run::{Plan, Prompt, StopAfter};
 use crate::score::Verdict;
 use crate::verdict::floor::Floors;
-use crate::workspace::write;
 
 /// Where floors are looked for unless told otherwise.
 pub(super) const FLOORS: &str = "reports/floors.json";
@@ -91,6 +91,9 @@ pub(super) struct RunFlags {
     /// Try flipped cases so many more times before --against may fail the run
     #[arg(long, value_name = "N", env = "EDITGATE_CONFIRM", default_value_t = 0, requires = "against")]
     confirm: usize,
+    /// Files to write beside the record: md, html, junit, json, github
+    #[arg(long, value_name = "LIST", env = "EDITGATE_REPORT", value_delimiter = ',', default_value = "md", value_parser = Kind::parse)]
+    report: Vec<Kind>,
     /// Keep the answers as a recording that `-m replay/DIR` plays
     #[arg(long, value_name = "DIR", env = "EDITGATE_RECORD")]
     record: Option<PathBuf>,
@@ -269,13 +272,19 @@ fn dry_run(plan: &Plan<'_>, floors: Option<&Floors>) -> Result<Exit, Failure> {
 }
 
 fn report(flags: &RunFlags, done: &Done, summary: &Summary<'_>) -> Result<Exit, Failure> {
-    let file = done.record.directory.join("report.md");
-    write::output(&file, markdown::render(summary).as_bytes())
-        .map_err(|error| Failure::unwritable(anyhow!("cannot write {}: {error}", file.display())))?;
+    let record = &done.record;
+    // The page alone needs every turn again.
+    let told = match flags.report.contains(&Kind::Html) {
+        true => load::transcripts(&record.directory).map_err(|error| Failure::new(Exit::Internal, error))?,
+        false => Vec::new(),
+    };
+    let written = gate::write_files(&record.directory, &flags.report, summary, &record.rows, &told)?;
+    let shown = written.iter().filter(|path| path.parent() == Some(record.directory.as_path()));
+    let shown: Vec<String> = shown.map(|path| format!("report: {}\n", path.display())).collect();
     if flags.out.is_none() && flags.resume.is_none() {
         point_latest(&done.record.run.id);
     }
-    output::data(&format!("{}report: {}\n", terminal::render(summary), file.display()))?;
+    output::data(&format!("{}{}", terminal::render(summary), shown.concat()))?;
     if let Some(error) = summary.troubles.iter().find(|row| row.verdict == Verdict::Error) {
         let why = error.error.as_deref().unwrap_or("no message");
         output::error(&format!("{}/{}: {}: {why}", error.set, error.case, error.class));
