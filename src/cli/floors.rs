@@ -1,5 +1,6 @@
 //! `floors show|suggest|set`: the floors, what history says they should be, and writing them as a change to review.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -12,8 +13,9 @@ use crate::record::history::{self, Entry, Known};
 use crate::record::load;
 use crate::record::run_file::set_name;
 use crate::report::summary::percent;
+use crate::score::Verdict;
 use crate::verdict::binomial::Spread;
-use crate::verdict::floor::{Evidence, Floor, Floors};
+use crate::verdict::floor::{Approved, Evidence, Floor, Floors};
 use crate::verdict::suggest::{self, FALSE_ALARM, POWER, Suggested};
 
 /// Evidence that is older is called old.
@@ -29,6 +31,18 @@ pub(super) enum FloorsCommand {
     },
     /// Compute floors from recorded runs: what an unchanged model fails with a stated probability, and what drop they see
     Suggest(Evidenced),
+    /// Approve cases that passed in at least K of N attempts, so that gate --require-approved can hold them
+    Approve {
+        /// Run directories
+        #[arg(required = true)]
+        runs: Vec<PathBuf>,
+        /// How often a case must have passed, of how many attempts in all
+        #[arg(long, value_name = "K/N", default_value = "1/1", value_parser = parse_share)]
+        at_least: (usize, usize),
+        /// File of floors
+        #[arg(long, value_name = "FILE", env = "EDITGATE_FLOORS", default_value = FLOORS)]
+        floors: PathBuf,
+    },
     /// Write suggested floors, as a change to review; a floor is raised only with --raise
     Set {
         #[command(flatten)]
@@ -72,8 +86,48 @@ pub(super) fn main(command: &FloorsCommand) -> Result<Exit, Failure> {
     match command {
         FloorsCommand::Show { floors } => show(floors),
         FloorsCommand::Suggest(evidenced) => suggest(evidenced),
+        FloorsCommand::Approve { runs, at_least, floors } => approve(runs, *at_least, floors),
         FloorsCommand::Set { evidenced, method, raise, dry_run } => set(evidenced, *method, *raise, *dry_run),
     }
+}
+
+/// `3/5`.
+fn parse_share(text: &str) -> Result<(usize, usize), String> {
+    let parsed = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    parsed.filter(|(k, n)| *k > 0 && k <= n).ok_or_else(|| "passes of attempts, such as 3/5".to_owned())
+}
+
+/// Replaces what was approved of the cells of these runs; other cells stay as they are.
+fn approve(runs: &[PathBuf], (least, of): (usize, usize), path: &Path) -> Result<Exit, Failure> {
+    let mut cases: BTreeMap<[String; 5], (usize, usize, Vec<String>)> = BTreeMap::new();
+    for directory in runs {
+        let record = load::load(directory).map_err(Failure::usage)?;
+        for row in record.rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
+            let key = [&row.model, &row.tool, &row.set, &row.prompt, &row.case].map(String::clone);
+            let (passed, n, ids) = cases.entry(key).or_default();
+            *passed += usize::from(row.verdict == Verdict::Pass);
+            *n += 1;
+            if !ids.contains(&record.run.id) {
+                ids.push(record.run.id.clone());
+            }
+        }
+    }
+    let mut floors = read(path)?;
+    floors.approved.retain(|approved| {
+        let cell = [&approved.model, &approved.tool, &approved.set, &approved.prompt];
+        !cases.keys().any(|key| cell.into_iter().eq(&key[..4]))
+    });
+    let before = floors.approved.len();
+    for ([model, tool, set, prompt, case], (passed, n, runs)) in cases {
+        // Of more attempts than asked for, as many in proportion.
+        if n >= of && passed * of >= least * n {
+            floors.approved.push(Approved { model, tool, set, prompt, case, passed, n, runs });
+        }
+    }
+    let approved = floors.approved.len() - before;
+    floors.write(path).map_err(Failure::unwritable)?;
+    output::data(&format!("{approved} cases approved; written to {}; review and commit it\n", path.display()))?;
+    Ok(Exit::Passed)
 }
 
 fn show(path: &Path) -> Result<Exit, Failure> {

@@ -5,6 +5,7 @@ mod compare;
 mod exit;
 mod floors;
 mod gate;
+mod history;
 mod models;
 mod output;
 mod replay;
@@ -46,6 +47,9 @@ enum Command {
     /// Floors: show them, suggest them from history, set them
     #[command(subcommand)]
     Floors(floors::FloorsCommand),
+    /// The history of runs, and the trend that is rebuilt from it
+    #[command(subcommand)]
+    History(history::HistoryCommand),
     /// Look at models
     #[command(subcommand)]
     Models(models::ModelsCommand),
@@ -93,6 +97,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Compare(flags) => compare::main(&flags),
         Command::Report(flags) => gate::report(&flags),
         Command::Floors(command) => floors::main(&command),
+        Command::History(command) => history::main(&command),
         Command::Models(command) => models::main(command),
         Command::Cases(command) => cases::main(command),
         Command::Tools(command) => tools::main(command),

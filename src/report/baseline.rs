@@ -2,7 +2,7 @@
 
 use super::markup::{cell_code, table, text};
 use super::summary::{Summary, percent_number};
-use super::versus::{Flip, Part, p_words, points};
+use super::versus::{Flip, Part, p_words, points, reasons};
 use crate::text::visible;
 
 /// The section; nothing where there is no earlier run.
@@ -30,6 +30,7 @@ pub(super) fn render(summary: &Summary<'_>, most: usize) -> String {
     if !versus.mismatches.is_empty() {
         out.push_str(&format!("The runs also differ in: {}.\n\n", text(&versus.mismatches.join("; "))));
     }
+    out.push_str(&why(&versus.lost_cases));
     out.push_str(&flips("Lost", &versus.lost_cases, most));
     out.push_str(&flips("Gained", &versus.gained_cases, most));
     let moved: Vec<&Part> = versus.tags.iter().filter(|tag| tag.lost + tag.gained > 0).take(20).collect();
@@ -51,6 +52,24 @@ pub(super) fn render(summary: &Summary<'_>, most: usize) -> String {
         out.push_str(&format!("By tag, where it moved:\n\n{}\n", table(&heads, &rows)));
     }
     out
+}
+
+/// What the calls of the lost cases did otherwise.
+fn why(lost: &[Flip]) -> String {
+    if lost.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = reasons(lost)
+        .into_iter()
+        .take(20)
+        .map(|(because, flips)| {
+            let cases: Vec<String> = flips.iter().take(3).map(|flip| format!("{}/{}", flip.set, flip.case)).collect();
+            let more = if flips.len() > 3 { format!(" and {} more", flips.len() - 3) } else { String::new() };
+            let cases = format!("{}{more}", visible::excerpt(&cases.join(", "), 200));
+            vec![text(because), flips.len().to_string(), text(&cases)]
+        })
+        .collect();
+    format!("{}\n", table(&["what broke them", "cases", "which"], &rows))
 }
 
 fn flips(title: &str, flips: &[Flip], most: usize) -> String {

@@ -152,7 +152,7 @@ pub fn cost(points: &[Priced], unit: &str, theme: Theme) -> Result<String, Chart
             .margin(14)
             .x_label_area_size(44)
             .y_label_area_size(56)
-            .build_cartesian_2d(0.0..most * 1.35, 0.0..100.0)
+            .build_cartesian_2d(0.0..most * 1.1, 0.0..100.0)
             .map_err(failed)?;
         axes(&mut chart, theme, unit, "passed, %")?;
         for (index, point) in points.iter().enumerate() {
@@ -166,9 +166,10 @@ pub fn cost(points: &[Priced], unit: &str, theme: Theme) -> Result<String, Chart
                 8,
             );
             chart.draw_series(std::iter::once(bar)).map_err(failed)?;
-            let style = (FONT, 13).into_font().color(&theme.ink()).pos(Pos::new(HPos::Left, VPos::Center));
-            // Neighbours of one cost get their names at different heights.
-            let name = Text::new(short(&point.name, 44), (10, if index % 2 == 0 { -8 } else { 8 }), style);
+            // A name stays on the paper, and neighbours get theirs at different heights.
+            let (side, away) = if point.cost > most * 0.6 { (HPos::Right, -10) } else { (HPos::Left, 10) };
+            let style = (FONT, 13).into_font().color(&theme.ink()).pos(Pos::new(side, VPos::Center));
+            let name = Text::new(short(&point.name, 44), (away, if index % 2 == 0 { -8 } else { 8 }), style);
             let label = EmptyElement::at((point.cost, point.rate * 100.0)) + name;
             chart.draw_series(std::iter::once(label)).map_err(failed)?;
         }

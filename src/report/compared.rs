@@ -106,12 +106,13 @@ fn flip_row(flip: &Flip) -> Vec<String> {
         visible::excerpt(&flip.model, 48),
         flip.was.clone(),
         flip.is.clone(),
+        visible::excerpt(&flip.because, 80),
     ]
 }
 
 const STANDING: [&str; 9] = ["", "passed", "rate", "95 %", "harm", "errors", "cost $", "median s", "output tokens"];
 const PART: [&str; 8] = ["", "pairs", "base", "head", "lost", "gained", "difference, 95 %", "p (one at a time)"];
-const FLIP: [&str; 5] = ["", "tool", "model", "was", "is"];
+const FLIP: [&str; 6] = ["", "tool", "model", "was", "is", "because"];
 
 fn headed(first: &str, heads: &[&str]) -> Vec<String> {
     std::iter::once(first).chain(heads[1..].iter().copied()).map(str::to_owned).collect()
@@ -141,13 +142,7 @@ fn tables(compared: &Compared) -> Vec<Vec<Vec<String>>> {
             let mut rows = vec![headed(&title, &FLIP)];
             rows.extend(flips.iter().take(MAX_FLIPS).map(flip_row));
             if flips.len() > MAX_FLIPS {
-                rows.push(vec![
-                    format!("… {} more", flips.len() - MAX_FLIPS),
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                ]);
+                rows.push(vec![format!("… {} more", flips.len() - MAX_FLIPS)]);
             }
             out.push(rows);
         }

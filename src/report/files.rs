@@ -117,6 +117,10 @@ fn unit(rows: &[Row]) -> &'static str {
 /// Models and tools between rate and cost: in dollars where there are prices, else in seconds.
 fn priced(summary: &Summary<'_>, rows: &[Row]) -> Vec<Priced> {
     let dollars = has_prices(rows);
+    let one = |of: fn(&super::summary::Together<'_>) -> String| {
+        summary.together.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
+    };
+    let (one_model, one_tool) = (one(|each| each.model.to_owned()), one(|each| each.tool.to_owned()));
     let point = |each: &super::summary::Together<'_>| {
         let mine = rows.iter().filter(|row| {
             (row.model.as_str(), row.tool.as_str(), row.prompt.as_str()) == (each.model, each.tool, each.prompt)
@@ -125,7 +129,11 @@ fn priced(summary: &Summary<'_>, rows: &[Row]) -> Vec<Priced> {
         let known: Vec<f64> = mine.filter_map(of).collect();
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         (!known.is_empty()).then(|| Priced {
-            name: format!("{} × {}", each.tool, each.model),
+            name: match (one_model, one_tool) {
+                (true, _) => each.tool.to_owned(),
+                (_, true) => each.model.to_owned(),
+                _ => format!("{} × {}", each.tool, each.model),
+            },
             rate: each.rate.unwrap_or(0.0),
             interval: each.interval,
             cost: mean,

@@ -109,8 +109,9 @@ pub fn comment(summary: &Summary<'_>, suite: &str) -> String {
 pub fn marker(suite: &str) -> String {
     let plain: String =
         suite.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
-    // Two hyphens would end the HTML comment.
-    format!("<!-- editgate:{} -->", plain.replace("--", "-"))
+    // Two hyphens could end the HTML comment.
+    let parts: Vec<&str> = plain.split('-').filter(|part| !part.is_empty()).collect();
+    format!("<!-- editgate:{} -->", parts.join("-"))
 }
 
 #[cfg(test)]
@@ -123,6 +124,6 @@ mod tests {
             command("error", "a: b, c", "50 %\n::error::x\u{1B}[31m"),
             "::error title=a%3A b%2C c::50 %25%0A::error::x␛[31m\n"
         );
-        assert_eq!(marker("night --> <b>"), "<!-- editgate:night-b- -->");
+        assert_eq!(marker("night --> <b>"), "<!-- editgate:night-b -->");
     }
 }

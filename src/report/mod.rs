@@ -17,6 +17,7 @@ pub mod summary;
 mod tags;
 pub mod terminal;
 pub mod tools;
+pub mod trend;
 pub mod versus;
 
 pub use summary::Summary;

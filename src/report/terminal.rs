@@ -12,6 +12,9 @@ use crate::verdict::gate::Judgement;
 /// Failed cases that the screen names; all are in the report.
 const SHOWN_CLASSES: usize = 8;
 
+/// Lost cases that the screen names.
+const SHOWN_LOST: usize = 20;
+
 /// Cases that a tool cannot take, of which the screen tells the reasons.
 const SHOWN_UNSUPPORTED: usize = 20;
 
@@ -40,6 +43,26 @@ pub fn render(summary: &Summary<'_>) -> String {
         }));
         out.push('\n');
         out.push_str(&table(rows));
+    }
+    if let Some(versus) = summary.baseline.as_ref().filter(|versus| versus.lost > 0) {
+        let mut rows = vec![["lost", "tool", "is", "because"].map(str::to_owned).to_vec()];
+        for flip in versus.lost_cases.iter().take(SHOWN_LOST) {
+            rows.push(vec![
+                visible::excerpt(&format!("{}/{}", flip.set, flip.case), 60),
+                flip.tool.clone(),
+                flip.is.clone(),
+                visible::excerpt(&flip.because, 80),
+            ]);
+        }
+        out.push('\n');
+        out.push_str(&table(rows));
+        if versus.lost_cases.len() > SHOWN_LOST {
+            out.push_str(&format!("… {} more in the report\n", versus.lost_cases.len() - SHOWN_LOST));
+        }
+    }
+    for fallen in &summary.fallen {
+        let title = visible::excerpt(&fallen.title, 160);
+        out.push_str(&format!("\napproved, and no longer passes: {title} ({} of {})\n", fallen.passed, fallen.judged));
     }
     if !summary.pairs.is_empty() {
         out.push('\n');
@@ -72,6 +95,9 @@ pub fn render(summary: &Summary<'_>) -> String {
         if summary.unsupported.len() > SHOWN_UNSUPPORTED {
             out.push_str(&format!("… {} more in the report\n", summary.unsupported.len() - SHOWN_UNSUPPORTED));
         }
+    }
+    for note in &summary.notes {
+        out.push_str(&format!("\n{}\n", visible::inert(note)));
     }
     out.push_str(&format!("\n{}\n{}\n", summary.reconciliation(), summary.headline()));
     out
