@@ -7,19 +7,23 @@ use std::rc::Rc;
 
 use anyhow::anyhow;
 use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
 
 use super::cases::{CaseFlags, select_failure};
 use super::models::recordings_at;
-use super::run::parse_name;
+use super::run::{command_line, journal_failure, parse_name};
 use super::{Exit, Failure, output};
 use crate::case::select::select;
 use crate::model::recording::{Conditions, Recording};
 use crate::model::replay::{Diverged, Replay};
-use crate::record::Row;
+use crate::record::run_file::FORMAT;
+use crate::record::{CellPlan, Journal, Row, RunFile, Source, Status, Totals};
 use crate::run::again::{Change, change};
 use crate::run::attempt::attempt;
+use crate::run::event::Finished;
 use crate::run::plan::PlannedModel;
-use crate::run::{Plan, RunSettings};
+use crate::run::{Plan, RunSettings, fingerprint};
 use crate::text::visible;
 use crate::tool;
 use crate::workspace::Workspaces;
@@ -36,6 +40,9 @@ pub(super) struct ReplayFlags {
     /// Directory for workspaces [default: in memory where the system has some]
     #[arg(long, value_name = "DIR", env = "EDITGATE_SANDBOX_DIR")]
     sandbox_dir: Option<PathBuf>,
+    /// Keep what came of it as a run, to be reported and judged as any other
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Name every attempt, unchanged ones too
     #[arg(long)]
     all: bool,
@@ -51,6 +58,7 @@ struct Replayed {
 
 pub(super) fn main(flags: &ReplayFlags) -> Result<Exit, Failure> {
     let mut replayed = Vec::new();
+    let mut kept = flags.out.as_ref().map(|_| Kept::default());
     let mut recorded = 0;
     for recording in recordings_at(&flags.run)? {
         if recording.attempts().all(|attempt| attempt.came_to.is_none()) {
@@ -60,7 +68,12 @@ pub(super) fn main(flags: &ReplayFlags) -> Result<Exit, Failure> {
             )));
         }
         recorded += recording.attempts().filter(|attempt| !attempt.answers.is_empty()).count();
-        replayed.extend(replay(recording, flags)?);
+        replayed.extend(replay(recording, flags, kept.as_mut())?);
+    }
+    if let (Some(kept), Some(directory)) = (kept, &flags.out)
+        && !kept.finished.is_empty()
+    {
+        keep(kept, directory)?;
     }
     if replayed.is_empty() {
         return Err(Failure::new(
@@ -77,7 +90,48 @@ pub(super) fn main(flags: &ReplayFlags) -> Result<Exit, Failure> {
     })
 }
 
-fn replay(recording: Recording, flags: &ReplayFlags) -> Result<Vec<Replayed>, Failure> {
+/// What is written as a run.
+#[derive(Default)]
+struct Kept {
+    plan: Vec<CellPlan>,
+    fingerprint: serde_json::Map<String, Value>,
+    source: Option<Source>,
+    finished: Vec<Finished>,
+}
+
+/// Writes a run directory.
+fn keep(kept: Kept, directory: &Path) -> Result<(), Failure> {
+    let now = Timestamp::now();
+    let stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let mut run = RunFile {
+        format: FORMAT,
+        id: format!("{}-{:05}", now.strftime("%Y%m%dT%H%M%SZ"), std::process::id() % 100_000),
+        status: Status::Running,
+        editgate: env!("CARGO_PKG_VERSION").to_owned(),
+        started: stamp.clone(),
+        ended: None,
+        elapsed_ms: None,
+        command: command_line(),
+        arguments: Vec::new(),
+        fingerprint: kept.fingerprint,
+        source: kept.source,
+        plan: kept.plan,
+        totals: None,
+    };
+    let mut journal = Journal::create(directory, &run).map_err(journal_failure)?;
+    let mut totals = Totals { planned: run.plan.iter().map(CellPlan::attempts).sum(), ..Totals::default() };
+    let mut rows = Vec::new();
+    for finished in kept.finished {
+        journal.append(&finished.row, &finished.transcript, &finished.leftovers).map_err(journal_failure)?;
+        totals.add(finished.row.verdict, finished.row.harm);
+        rows.push(finished.row);
+    }
+    (run.status, run.ended, run.totals) = (Status::Complete, Some(stamp), Some(totals));
+    journal.finish(&run, &rows).map_err(journal_failure)
+}
+
+fn replay(recording: Recording, flags: &ReplayFlags, kept: Option<&mut Kept>) -> Result<Vec<Replayed>, Failure> {
+    let header = recording.header.clone();
     let conditions = recording.header.conditions.clone();
     let settings = settings_of(&conditions, flags.sandbox_dir.as_deref())?;
     let tools: Result<Vec<_>, _> = conditions.tools.iter().map(|name| tool::named(name)).collect();
@@ -98,21 +152,43 @@ fn replay(recording: Recording, flags: &ReplayFlags) -> Result<Vec<Replayed>, Fa
         .collect();
     let diverged: Diverged = Rc::new(RefCell::default());
     let model = Replay::loosely(recording, Rc::clone(&diverged)).map_err(Failure::usage)?;
-    let models = [PlannedModel::plain(Box::new(model), serde_json::Value::Null)];
+    let models = [PlannedModel {
+        protocol: Some(header.protocol.clone()),
+        ..PlannedModel::plain(Box::new(model), header.settings.clone())
+    }];
     let plan = Plan::new(&models, &tools, &selected, &settings);
     let workspaces = Workspaces::create(settings.sandbox_dir.as_deref()).map_err(Failure::unwritable)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error))?;
-    let mut out = Vec::new();
+    let (mut out, mut all) = (Vec::new(), Vec::new());
     for planned in plan.attempts() {
         let key = planned.key();
         let Some(then) = came_to.get(&key) else {
             continue;
         };
-        let row = runtime.block_on(attempt(planned, &settings, &workspaces)).row;
+        let finished = runtime.block_on(attempt(planned, &settings, &workspaces));
+        let row = finished.row.clone();
+        if kept.is_some() {
+            all.push(finished);
+        }
         let diverged = diverged.borrow().get(&key).copied();
         let change = change(then, &row, diverged.is_some());
         out.push(Replayed { change, was: then.class.clone(), row, diverged });
+    }
+    if let Some(kept) = kept {
+        let facts = [header.server.clone()];
+        let mut fingerprint = fingerprint::of(&plan, &facts);
+        // Models of one run differ in their own part only.
+        if let (Some(Value::Object(held)), Some(Value::Object(more))) =
+            (kept.fingerprint.get("models"), fingerprint.get_mut("models"))
+        {
+            more.extend(held.clone());
+        }
+        kept.fingerprint = fingerprint;
+        kept.plan.extend(plan.cells.iter().map(|cell| cell.plan.clone()));
+        let recording = flags.run.display().to_string();
+        kept.source = Some(Source { recording, model: header.model.clone(), recorded: header.recorded.clone() });
+        kept.finished.extend(all);
     }
     Ok(out)
 }

@@ -272,6 +272,10 @@ pub fn compare(
         let flips = Flips { both: versus.both, lost: versus.lost, gained: versus.gained, neither: versus.neither };
         versus.p_adjusted = p;
         versus.verdict = outcome(flips, p, strictness.alpha, strictness.margin).0;
+        // What has no verdict on one side may have been lost.
+        if versus.unpaired > 0 && versus.verdict == Outcome::Same {
+            versus.verdict = Outcome::Inconclusive;
+        }
         versus.outcome = format!("{:?}", versus.verdict).to_lowercase();
     }
     Ok(all)

@@ -215,7 +215,7 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn journal_failure(error: JournalError) -> Failure {
+pub(in crate::cli) fn journal_failure(error: JournalError) -> Failure {
     match error {
         JournalError::Taken { .. } | JournalError::Busy { .. } | JournalError::Broken(_) => Failure::usage(error),
         JournalError::Unwritable { .. } => Failure::unwritable(error),
@@ -262,7 +262,7 @@ fn rfc3339(time: Timestamp) -> String {
 
 /// The command as it could be typed again, with the environment that it listened to; the program by its name, and
 /// nothing secret.
-fn command_line() -> String {
+pub(in crate::cli) fn command_line() -> String {
     let environment = std::env::vars().filter(|(name, value)| name.starts_with("EDITGATE_") && !value.is_empty());
     let mut words: Vec<String> = environment.map(|(name, value)| format!("{name}={}", word(&value))).collect();
     words.sort();
