@@ -59,7 +59,7 @@ fn told_apart(pair: &Versus) -> bool {
 /// # Errors
 /// Never in practice.
 pub fn json(compared: &Compared) -> Result<String, serde_json::Error> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(compared)?))
+    super::json::pretty(compared)
 }
 
 fn rate(passed: usize, judged: usize) -> String {

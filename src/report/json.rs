@@ -9,6 +9,7 @@ use super::summary::{Gate, Summary, name_of};
 use super::terminal::gate_words;
 use super::versus::Versus;
 use crate::record::Totals;
+use crate::text::visible;
 use crate::verdict::gate::Judgement;
 use crate::verdict::interval::clopper_pearson;
 
@@ -122,7 +123,27 @@ pub fn render(summary: &Summary<'_>) -> Result<String, serde_json::Error> {
         notes: &summary.notes,
         fingerprint: &run.fingerprint,
     };
-    Ok(format!("{}\n", serde_json::to_string_pretty(&whole)?))
+    pretty(&whole)
+}
+
+/// JSON for people and programs: what shows nothing, or turns its neighbours around, is written as an escape.
+///
+/// # Errors
+/// Never in practice.
+pub(super) fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    let text = serde_json::to_string_pretty(value)?;
+    let mut out = String::with_capacity(text.len() + 1);
+    let mut units = [0; 2];
+    for character in text.chars() {
+        // Outside of strings there are no such characters but line breaks.
+        if character != '\n' && visible::hides(character) {
+            out.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(character);
+        }
+    }
+    out.push('\n');
+    Ok(out)
 }
 
 fn word(gate: &Gate) -> Word {

@@ -12,12 +12,14 @@ use crate::record::Row;
 use crate::score::class::meaning;
 use crate::score::relax::Relaxation;
 use crate::text::visible;
+use crate::verdict::gate::Judgement;
 
 /// A report is no larger, in bytes: code hosts cut comments at 65,536 characters.
 pub const MAX_BYTES: usize = 60_000;
 /// What the end of the report needs.
 const RESERVE: usize = 2_000;
 const MAX_CELLS: usize = 60;
+const MAX_MISSED: usize = 12;
 const MAX_CLASSES: usize = 40;
 const MAX_CASES: usize = 60;
 
@@ -33,6 +35,7 @@ pub fn render(summary: &Summary<'_>, charts: Option<Charts>) -> String {
     let mut out = format!("# editgate: {}\n\n", text(&summary.headline()));
     out.push_str(&format!("{}. {}.{}\n", text(&summary.reconciliation()), harm_words(summary), spent(summary)));
     out.push_str(&format!("\nAnswers from: {}.\n\n", text(&summary.origin())));
+    out.push_str(&missed(summary));
     for note in &summary.notes {
         out.push_str(&format!("{}.\n\n", text(note)));
     }
@@ -40,8 +43,8 @@ pub fn render(summary: &Summary<'_>, charts: Option<Charts>) -> String {
     if let Some(charts) = charts {
         out.push_str(&pictures(charts));
     }
-    out.push_str(&cells(summary));
     out.push_str(&baseline::render(summary, MAX_CASES));
+    out.push_str(&cells(summary));
     out.push_str(&relaxations(summary));
     out.push_str(&pairs::render(&summary.pairs));
     out.push_str(&tags::render(summary));
@@ -54,6 +57,25 @@ pub fn render(summary: &Summary<'_>, charts: Option<Charts>) -> String {
     out.push_str(&cases(summary, room.saturating_sub(out.len())));
     out.push_str(&tail);
     bounded(out)
+}
+
+/// The cells that stop a release, first of all.
+fn missed(summary: &Summary<'_>) -> String {
+    let stopped = |cell: &&CellSummary<'_>| !matches!(cell.judgement, Judgement::Passed { .. } | Judgement::Ungated);
+    let all: Vec<&CellSummary<'_>> = summary.cells.iter().filter(stopped).collect();
+    let mut out = String::new();
+    for cell in all.iter().take(MAX_MISSED) {
+        let (floor, word) = gate_words(&cell.judgement);
+        let why = match &cell.judgement {
+            Judgement::Incomplete { why } | Judgement::Inconclusive { why, .. } => text(why),
+            _ => format!("{} of {} passed, the floor is {floor}", cell.totals.passed, cell.totals.planned),
+        };
+        out.push_str(&format!("- **{word}**: {}: {why}\n", text(&visible::excerpt(&cell.plan.title(), 160))));
+    }
+    if all.len() > MAX_MISSED {
+        out.push_str(&format!("- … {} more\n", all.len() - MAX_MISSED));
+    }
+    if out.is_empty() { out } else { format!("{out}\n") }
 }
 
 /// What it took, where that is known.
@@ -121,7 +143,7 @@ fn together(summary: &Summary<'_>) -> String {
 
 fn rate_words(rate: Option<f64>, low: f64, high: f64) -> String {
     let rate = rate.map_or("–".to_owned(), |rate| format!("{} %", percent_number(rate)));
-    format!("{rate} \\[{}–{}\\]", percent_number(low), percent_number(high))
+    format!("{} \\[{}–{}\\]", rate.replace(' ', "&nbsp;"), percent_number(low), percent_number(high))
 }
 
 fn pass_words(passes: &BTreeMap<&str, usize>) -> String {

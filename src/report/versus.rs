@@ -540,7 +540,11 @@ pub fn points(estimate: f64, low: f64, high: f64) -> String {
 
 fn signed(share: f64) -> String {
     let points = (share * 100.0).round();
-    if points < 0.0 { format!("−{}", -points) } else { format!("+{points}") }
+    match points {
+        0.0 => "0".to_owned(),
+        points if points < 0.0 => format!("−{}", -points),
+        points => format!("+{points}"),
+    }
 }
 
 /// A p value as a person wants it.

@@ -1,6 +1,7 @@
 //! A model server that answers by what it is asked, whatever was asked before: it puts word N into line 2, one in ten
 //! wrongly, and fails as it is told to.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,17 +53,27 @@ pub(crate) struct Scripted {
 impl Scripted {
     /// `fault` is asked with the number of each request, from 0.
     pub(crate) fn start(fault: impl Fn(usize) -> Option<Fault> + Send + Sync + 'static) -> Self {
+        Self::answering(fault, |number, _| number % 10 != 9)
+    }
+
+    /// `right` says whether the word of this number is put in as asked; it is told how often that was asked before.
+    pub(crate) fn answering(
+        fault: impl Fn(usize) -> Option<Fault> + Send + Sync + 'static,
+        right: impl Fn(usize, usize) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("address"));
         let answered = Arc::new(AtomicUsize::new(0));
         let heads = Arc::new(Mutex::new(Vec::new()));
         let (count, seen) = (Arc::clone(&answered), Arc::clone(&heads));
-        let fault = Arc::new(fault);
+        let (fault, right) = (Arc::new(fault), Arc::new(right));
+        let times: Arc<Mutex<HashMap<usize, usize>>> = Arc::default();
         let asked = Arc::new(AtomicUsize::new(0));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (count, seen, fault, asked) =
                     (Arc::clone(&count), Arc::clone(&seen), Arc::clone(&fault), Arc::clone(&asked));
+                let (right, times) = (Arc::clone(&right), Arc::clone(&times));
                 std::thread::spawn(move || {
                     let Some((post, head, body)) = read_request(&stream) else {
                         return;
@@ -75,7 +86,17 @@ impl Scripted {
                         Some(fault) => fail(&stream, fault),
                         None => {
                             let body = serde_json::from_slice(&body).expect("JSON");
-                            send(&stream, 200, "", &answer(&body)["json"]);
+                            send(
+                                &stream,
+                                200,
+                                "",
+                                &answer(&body, |number| {
+                                    let mut times = times.lock().expect("lock");
+                                    let before = times.entry(number).or_default();
+                                    *before += 1;
+                                    right(number, *before - 1)
+                                })["json"],
+                            );
                             count.fetch_add(1, Ordering::SeqCst);
                         }
                     }
@@ -96,7 +117,7 @@ impl Scripted {
 }
 
 /// The edit, or the end where it was made.
-fn answer(body: &Value) -> Value {
+fn answer(body: &Value, right: impl Fn(usize) -> bool) -> Value {
     let messages = body["messages"].as_array().expect("messages");
     if messages.iter().any(|message| message["role"] == "tool") {
         return words("Done.");
@@ -104,7 +125,7 @@ fn answer(body: &Value) -> Value {
     let task = messages.iter().find(|message| message["role"] == "user").expect("a task");
     let task = task["content"].as_str().expect("text");
     let number: usize = task.split_whitespace().find_map(|word| word.parse().ok()).expect("a number");
-    let text = if number % 10 == 9 { "another".to_owned() } else { format!("word {number}") };
+    let text = if right(number) { format!("word {number}") } else { "another".to_owned() };
     calls(&[("edit_file", json!({ "path": "f.txt", "mode": "replace", "line": 2, "content": text }))])
 }
 

@@ -444,7 +444,7 @@
     { key: 'prompt', label: 'Prompt', show: hasPrompts, width: [9, 14], value: (a) => a.prompt, cell: (a) => t(a.prompt) },
     { key: 'repeat', label: 'Rep.', title: 'Repeat', show: hasRepeats, width: 6.5, num: true, value: (a) => a.repeat, cell: (a) => a.repeat },
     { key: 'verdict', label: 'Verdict', show: true, width: 13, value: (a) => verdictOrder.indexOf(a.verdict), cell: (a) => verdictChip(a.verdict) },
-    { key: 'class', label: 'Class', show: true, width: [12, 26], value: className, cell: (a) => [a.verdict === 'pass' && className(a) === 'pass' ? '' : t(className(a)), a.harm ? [' ', harmChip()] : ''] },
+    { key: 'class', label: 'Class', show: true, width: [27, 32], value: className, cell: (a) => [a.verdict === 'pass' && className(a) === 'pass' ? '' : t(className(a)), a.harm ? [' ', harmChip()] : ''] },
     { key: 'steps', label: 'Steps', show: true, width: [10, 21], value: (a) => a.steps, cell: (a) => t(stepsText(a.steps)) },
     { key: 'ms', label: 'ms', show: true, width: 9, num: true, value: (a) => a.ms, cell: (a) => (a.ms === null || a.ms === undefined ? '' : integer.format(a.ms)) },
     { key: 'cost', label: 'Cost', show: hasCost, width: 10, num: true, value: (a) => a.cost, cell: (a) => (typeof a.cost === 'number' ? money(a.cost) : '') },
