@@ -136,7 +136,11 @@ fn a_conversation_leaves_row_transcript_and_report() {
 fn floors_decide_the_exit_code() {
     let place = Place::new();
     assert_eq!(code(&builtin(&place, "oracle")), 0);
-    let set = place.editgate().args(["floors", "set", "oracle", "--floors", "new/floors.json"]).output().expect("ran");
+    let set = place
+        .editgate()
+        .args(["floors", "set", "oracle", "--method", "measured", "--floors", "new/floors.json"])
+        .output()
+        .expect("ran");
     assert_eq!(code(&set), 0, "{}", stderr(&set));
     let gate = |floors: &str| place.editgate().args(["gate", "oracle", "--floors", floors]).output().expect("ran");
     fs::rename(place.path("new/floors.json"), place.path("floors.json")).expect("moved");

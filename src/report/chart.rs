@@ -271,10 +271,10 @@ mod tests {
         let point = Priced { name: heat.row.clone(), rate: 0.75, interval: heat.interval, cost: 0.0 };
         for (theme, _) in Theme::ALL {
             let all = [
-                matrix(&[heat.clone()], theme).unwrap(),
+                matrix(std::slice::from_ref(&heat), theme).unwrap(),
                 matrix(&[], theme).unwrap(),
                 cost(&[point.clone(), point.clone()], "seconds", theme).unwrap(),
-                trend(&[step.clone()], theme).unwrap(),
+                trend(std::slice::from_ref(&step), theme).unwrap(),
                 trend(&[], theme).unwrap(),
             ];
             for svg in all {

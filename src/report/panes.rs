@@ -82,6 +82,9 @@ fn marked(side: &[u8], other: &[u8]) -> (Vec<Segments>, bool) {
     (out, cut)
 }
 
+/// Puts equal lines into a pane, and notes where one was cut.
+type Equal<'a> = dyn Fn(Range<usize>, &mut Vec<Segments>, &mut bool) + 'a;
+
 /// Equal lines between two differences, the middle of many left out.
 fn between(
     from: usize,
@@ -90,7 +93,7 @@ fn between(
     last: bool,
     out: &mut Vec<Segments>,
     cut: &mut bool,
-    equal: &dyn Fn(Range<usize>, &mut Vec<Segments>, &mut bool),
+    equal: &Equal<'_>,
 ) {
     let (head, tail) = (if first { 0 } else { CONTEXT }, if last { 0 } else { CONTEXT });
     if to - from <= head + tail + 1 {
