@@ -81,7 +81,9 @@ fn missed(summary: &Summary<'_>) -> String {
 /// What it took, where that is known.
 fn spent(summary: &Summary<'_>) -> String {
     let cost = summary.process.cost.map(|cost| format!("${cost:.4}"));
-    let time = summary.run.elapsed_ms.map(|ms| format!("{:.0} s", ms as f64 / 1000.0));
+    // A replay takes no time that anybody asked for.
+    let elapsed = summary.run.elapsed_ms.filter(|_| summary.run.source.is_none());
+    let time = elapsed.map(|ms| format!("{:.0} s", ms as f64 / 1000.0));
     let parts: Vec<String> = cost.into_iter().chain(time).collect();
     if parts.is_empty() { String::new() } else { format!(" It took {}.", parts.join(" and ")) }
 }
