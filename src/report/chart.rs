@@ -154,7 +154,11 @@ pub fn cost(points: &[Priced], unit: &str, theme: Theme) -> Result<String, Chart
             .y_label_area_size(56)
             .build_cartesian_2d(0.0..most * 1.1, 0.0..100.0)
             .map_err(failed)?;
-        axes(&mut chart, theme, unit, "passed, %")?;
+        axes(
+            &mut chart,
+            theme,
+            (unit, &|cost| format!("{cost:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()),
+        )?;
         for (index, point) in points.iter().enumerate() {
             let (low, high) = point.interval;
             let bar = ErrorBar::new_vertical(
@@ -214,7 +218,11 @@ pub fn trend(steps: &[Step], theme: Theme) -> Result<String, ChartError> {
                 chart.draw_series([PathElement::new(edge, theme.bad().stroke_width(2))]).map_err(failed)?;
             }
         }
-        axes(&mut chart, theme, "run, oldest first", "passed, %")?;
+        // Runs are counted, and there is none between two of them.
+        let number = |at: &f64| {
+            if (at - at.round()).abs() < 0.01 { format!("{:.0}", at + 1.0) } else { String::new() }
+        };
+        axes(&mut chart, theme, ("run, oldest first", &number))?;
         let points: Vec<(f64, f64)> =
             steps.iter().enumerate().map(|(index, step)| (index as f64, share(step.passed, step.of))).collect();
         chart.draw_series(LineSeries::new(points, theme.line().stroke_width(2))).map_err(failed)?;
@@ -236,7 +244,10 @@ type Plane<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
 >;
 
-fn axes(chart: &mut Plane<'_, '_>, theme: Theme, x: &str, y: &str) -> Result<(), ChartError> {
+/// Below the picture: what its places mean, and how one is written.
+type Below<'a> = (&'a str, &'a dyn Fn(&f64) -> String);
+
+fn axes(chart: &mut Plane<'_, '_>, theme: Theme, (what, written): Below<'_>) -> Result<(), ChartError> {
     let label = (FONT, 13).into_font().color(&theme.ink());
     chart
         .configure_mesh()
@@ -246,8 +257,10 @@ fn axes(chart: &mut Plane<'_, '_>, theme: Theme, x: &str, y: &str) -> Result<(),
         .axis_style(theme.faint())
         .label_style(label.clone())
         .axis_desc_style(label)
-        .x_desc(x)
-        .y_desc(y)
+        .x_desc(what)
+        .x_label_formatter(written)
+        .y_desc("passed, %")
+        .y_label_formatter(&|rate| format!("{rate:.0}"))
         .y_labels(6)
         .draw()
         .map_err(failed)

@@ -21,7 +21,9 @@ const MAX_BYTES: usize = 400_000;
 /// # Errors
 /// When a chart cannot be drawn.
 pub fn render(entries: &[Entry]) -> Result<Vec<(String, String)>, ChartError> {
-    let cells = by_cell(entries);
+    let mut cells = by_cell(entries);
+    // What is wrong comes first.
+    cells.sort_by_key(|cell| cell.last().is_none_or(|newest| state(newest) != "**BELOW**"));
     let mut files = Vec::new();
     let mut page = format!(
         "# editgate: trend\n\nRebuilt from `history.jsonl` by `editgate history add`; {} over {}. Counts of other cases or under other \
