@@ -1,8 +1,9 @@
 //! What changed since an earlier run, and which approved cases fell: sections of the Markdown report and of the comment.
 
+use super::flip::{Flip, p_words, points, reasons};
 use super::markup::{cell_code, table, text};
 use super::summary::{Summary, percent_number};
-use super::versus::{Flip, Part, p_words, points, reasons};
+use super::versus::Part;
 use crate::text::visible;
 
 /// The section; nothing where there is no earlier run.

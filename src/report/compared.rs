@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
+use super::flip::{Flip, p_words, points};
 use super::markup::{cell_code, table as md_table, text};
 use super::summary::percent_number;
 use super::terminal::table;
-use super::versus::{
-    By, Flip, Part, Place, Standing, Strictness, Versus, VersusError, compare, contestants, matrix, p_words, points,
-};
+use super::versus::{By, Part, Place, Standing, Strictness, Versus, VersusError, compare, contestants, matrix};
 use crate::record::RunRecord;
 use crate::text::visible;
 use crate::verdict::paired::Outcome;

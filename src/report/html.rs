@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use minijinja::{Environment, context};
 use serde_json::{Value, json};
 
+use super::flip::Flip;
 use super::panes;
 use super::summary::{Gate, Summary, name_of};
 use super::terminal::gate_words;
-use super::versus::{Flip, Versus};
+use super::versus::Versus;
 use crate::chat::{Arguments, Message};
 use crate::model::recording::Key;
 use crate::record::{Row, Transcript};

@@ -5,6 +5,7 @@ pub mod chart;
 pub mod compared;
 mod counts;
 pub mod files;
+pub mod flip;
 pub mod github;
 pub mod html;
 pub mod json;

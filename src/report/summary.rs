@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::counts::{classes, conduct, flaky, process, repeated, splits, tag_summaries, tag_totals};
+use super::flip::p_words;
 use super::pairs::{self, Pairs};
-use super::versus::{Versus, p_words};
+use super::versus::Versus;
 use crate::case::Split;
 use crate::record::{CellPlan, Row, RunFile, Status, Totals};
 use crate::score::Verdict;
