@@ -179,25 +179,45 @@ pub struct Answer {
 /// Identity of a request in neutral terms: the functions offered and all messages so far. The same conversation has
 /// the same digest on every machine and through every protocol.
 pub fn digest(functions: &[Function], messages: &[Message]) -> String {
-    let mut hasher = Sha256::new();
-    for function in functions {
-        feed(&mut hasher, &[&function.name, &function.description, &function.parameters.to_string()]);
+    Opened::with(functions).digest(messages)
+}
+
+/// What the digests of all requests with the same functions begin with.
+#[derive(Clone, Debug)]
+pub struct Opened(Sha256);
+
+impl Opened {
+    pub fn with(functions: &[Function]) -> Self {
+        let mut hasher = Sha256::new();
+        for function in functions {
+            feed(&mut hasher, &[&function.name, &function.description, &function.parameters.to_string()]);
+        }
+        Opened(hasher)
     }
+
+    /// [`digest`] of these functions and messages.
+    pub fn digest(&self, messages: &[Message]) -> String {
+        let mut hasher = self.0.clone();
+        feed_messages(&mut hasher, messages);
+        hex(&hasher.finalize()[..16])
+    }
+}
+
+fn feed_messages(hasher: &mut Sha256, messages: &[Message]) {
     for message in messages {
         match message {
-            Message::System { text } => feed(&mut hasher, &["system", text]),
-            Message::User { text } => feed(&mut hasher, &["user", text]),
+            Message::System { text } => feed(hasher, &["system", text]),
+            Message::User { text } => feed(hasher, &["user", text]),
             Message::Assistant { text, calls, .. } => {
-                feed(&mut hasher, &["assistant", text]);
+                feed(hasher, &["assistant", text]);
                 for call in calls {
-                    feed(&mut hasher, &["call", &call.name, call.arguments.for_history()]);
+                    feed(hasher, &["call", &call.name, call.arguments.for_history()]);
                 }
             }
             // Ids are random on some servers, so they are left out.
-            Message::Tool { name, text, .. } => feed(&mut hasher, &["tool", name, text]),
+            Message::Tool { name, text, .. } => feed(hasher, &["tool", name, text]),
         }
     }
-    hex(&hasher.finalize()[..16])
 }
 
 /// All parts, so that no two lists of them hash alike.

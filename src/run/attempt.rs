@@ -14,13 +14,13 @@ use super::plan::Planned;
 use super::settings::{RunSettings, StopAfter};
 use crate::case::tree::DEFAULT_MODE;
 use crate::case::{Node, Tree};
-use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Function, Message, Usage, digest};
+use crate::chat::{Answer, Arguments, Arrival, Call, Finish, Function, Message, Usage};
 use crate::model::text_calls::{self, TextCalls};
 use crate::model::{Brief, Fault, FaultKind, Request, Turn};
 use crate::record::{CallRow, TurnRecord};
 use crate::score::{End, ErrorClass, Limit, Skip};
 use crate::text::visible;
-use crate::tool::{Kind, Note, Offered, Outcome, Refusal};
+use crate::tool::{Kind, Note, Outcome, Refusal};
 use crate::workspace::{Workspaces, snapshot};
 
 /// Carries one attempt to its end. Never fails: a fault of the harness is an `error` row.
@@ -59,7 +59,6 @@ pub(super) struct Trees {
 pub(super) struct Talk<'a> {
     pub(super) planned: Planned<'a>,
     pub(super) settings: &'a RunSettings,
-    pub(super) functions: Vec<Offered>,
     pub(super) messages: Vec<Message>,
     pub(super) turns: Vec<TurnRecord>,
     /// The settings of the last request.
@@ -82,7 +81,6 @@ impl<'a> Talk<'a> {
         Talk {
             planned,
             settings,
-            functions: planned.tool.functions(),
             messages: Vec::new(),
             turns: Vec::new(),
             asked: None,
@@ -170,7 +168,6 @@ impl<'a> Talk<'a> {
     async fn converse(&mut self, desk: &mut Desk<'_>) -> Result<Option<(End, String)>, Stop> {
         let planned = self.planned;
         let key = planned.key();
-        let functions = self.offered();
         let reads = reads(planned.case, planned.tool);
         let (root, base) = (desk.root, Rc::clone(&desk.base));
         let solve = || solve(planned.case, planned.tool, root, &base.borrow());
@@ -179,8 +176,8 @@ impl<'a> Talk<'a> {
         let mut refused: HashMap<(String, String), usize> = HashMap::new();
         let mut edits = 0;
         for turn in 0..self.settings.max_turns {
-            let request = Request { functions: &functions, messages: &self.messages, left };
-            let (asked, sent) = (Instant::now(), digest(&functions, &self.messages));
+            let request = Request { functions: &planned.offer.functions, messages: &self.messages, left };
+            let (asked, sent) = (Instant::now(), planned.offer.digest.digest(&self.messages));
             let answered = conversation.answer(request).await;
             // Only what the model took is its time; what infrastructure cost is not.
             let took = asked.elapsed().saturating_sub(answered.waited);
@@ -253,7 +250,7 @@ impl<'a> Talk<'a> {
         let mut calls = answer.calls.clone();
         let mut text = answer.text.clone();
         if calls.is_empty() && self.planned.text_calls == TextCalls::Accept {
-            calls = text_calls::meant(&answer.text, &self.offered());
+            calls = text_calls::meant(&answer.text, self.offered());
             if !calls.is_empty() {
                 text.clear();
             }
@@ -263,11 +260,11 @@ impl<'a> Talk<'a> {
     }
 
     fn edits(&self, function: &str) -> bool {
-        self.functions.iter().any(|offered| offered.edits && offered.function.name == function)
+        self.planned.offer.offered.iter().any(|offered| offered.edits && offered.function.name == function)
     }
 
     fn run(&mut self, desk: &mut Desk<'_>, turn: usize, call: &Call) -> Result<Outcome, Stop> {
-        let known = self.functions.iter().find(|offered| offered.function.name == call.name);
+        let known = self.planned.offer.offered.iter().find(|offered| offered.function.name == call.name);
         // A call of something that was not offered counts as an edit call.
         let edit = known.is_none_or(|offered| offered.edits);
         let mut outcome = match (known, call.arguments.object()) {
@@ -317,12 +314,12 @@ impl<'a> Talk<'a> {
         Ok(outcome)
     }
 
-    pub(super) fn offered(&self) -> Vec<Function> {
-        self.functions.iter().map(|offered| offered.function.clone()).collect()
+    pub(super) fn offered(&self) -> &[Function] {
+        &self.planned.offer.functions
     }
 
     fn names(&self) -> String {
-        self.functions.iter().map(|offered| offered.function.name.as_str()).collect::<Vec<_>>().join(", ")
+        self.offered().iter().map(|function| function.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// The attempt's time is over. A request that has waited longer than any request may is the server's fault.

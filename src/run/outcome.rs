@@ -113,7 +113,7 @@ impl Talk<'_> {
             actual: &trees.actual,
             calls: &calls,
             end,
-            text_call: self.last_answer.as_ref().is_some_and(|answer| text_calls::holds(&answer.text, &self.offered())),
+            text_call: self.last_answer.as_ref().is_some_and(|answer| text_calls::holds(&answer.text, self.offered())),
             declined: self.last_answer.as_ref().is_some_and(|answer| answer.finish == Finish::Refused),
         })
     }
@@ -126,7 +126,7 @@ impl Talk<'_> {
             .collect();
         let last = self.last_answer.as_ref();
         let asked = last.is_some_and(|answer| answer.calls.is_empty() && answer.text.trim_end().ends_with('?'));
-        let in_thought = last.is_some_and(|answer| text_calls::holds(&answer.thought, &self.offered()));
+        let in_thought = last.is_some_and(|answer| text_calls::holds(&answer.thought, self.offered()));
         conduct::flags(&calls, self.seen, asked, in_thought)
     }
 

@@ -2,13 +2,14 @@
 
 use crate::case::Case;
 use crate::case::select::Selected;
+use crate::chat::{Function, Opened};
 use crate::model::Model;
 use crate::model::price::Price;
 use crate::model::recording::Key;
 use crate::model::text_calls::TextCalls;
 use crate::record::CellPlan;
 use crate::record::run_file::Part;
-use crate::tool::EditTool;
+use crate::tool::{EditTool, Offered};
 
 use super::fingerprint;
 use super::settings::RunSettings;
@@ -39,6 +40,24 @@ pub struct Plan<'a> {
     pub selected: &'a [Selected<'a>],
     pub settings: &'a RunSettings,
     pub cells: Vec<Cell>,
+    /// By tool: the same for every attempt, so made once.
+    offers: Vec<Offer>,
+}
+
+/// What a tool offers to a model.
+pub struct Offer {
+    pub offered: Vec<Offered>,
+    pub functions: Vec<Function>,
+    pub digest: Opened,
+}
+
+impl Offer {
+    fn of(tool: &dyn EditTool) -> Self {
+        let offered = tool.functions();
+        let functions: Vec<Function> = offered.iter().map(|each| each.function.clone()).collect();
+        let digest = Opened::with(&functions);
+        Offer { offered, functions, digest }
+    }
 }
 
 /// One cell, as indexes into the plan.
@@ -72,6 +91,7 @@ pub struct Planned<'a> {
     pub text_calls: TextCalls,
     pub price: Option<Price>,
     pub tool: &'a dyn EditTool,
+    pub offer: &'a Offer,
     pub case: &'a Case,
     pub repeat: usize,
 }
@@ -118,7 +138,8 @@ impl<'a> Plan<'a> {
                 }
             }
         }
-        Plan { models, tools, selected, settings, cells }
+        let offers = tools.iter().map(|tool| Offer::of(tool.as_ref())).collect();
+        Plan { models, tools, selected, settings, cells, offers }
     }
 
     /// How many attempts there are.
@@ -149,6 +170,7 @@ impl<'a> Plan<'a> {
                 text_calls: self.models[cell.model].text_calls.unwrap_or(self.settings.text_calls),
                 price: self.models[cell.model].price,
                 tool: self.tools[cell.tool].as_ref(),
+                offer: &self.offers[cell.tool],
                 case,
                 repeat,
             })
