@@ -102,7 +102,7 @@ fn approve(runs: &[PathBuf], (least, of): (usize, usize), path: &Path) -> Result
     let mut cases: BTreeMap<[String; 5], (usize, usize, Vec<String>)> = BTreeMap::new();
     for directory in runs {
         let record = load::load(directory).map_err(Failure::usage)?;
-        for row in record.rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
+        for row in record.rows.iter().filter(|row| row.verdict.is_judged()) {
             let key = [&row.model, &row.tool, &row.set, &row.prompt, &row.case].map(String::clone);
             let (passed, n, ids) = cases.entry(key).or_default();
             *passed += usize::from(row.verdict == Verdict::Pass);

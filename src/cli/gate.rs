@@ -168,8 +168,13 @@ pub(super) fn write_files(
     rows: &[Row],
     told: &[Transcript],
 ) -> Result<Vec<PathBuf>, Failure> {
+    put_all(directory, files::render(kinds, summary, rows, told).map_err(internal)?)
+}
+
+/// Writes rendered files below a directory, and says which.
+pub(super) fn put_all(directory: &Path, rendered: Vec<(String, String)>) -> Result<Vec<PathBuf>, Failure> {
     let mut written = Vec::new();
-    for (name, text) in files::render(kinds, summary, rows, told).map_err(internal)? {
+    for (name, text) in rendered {
         let path = directory.join(name);
         let unwritable =
             |error: std::io::Error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display()));

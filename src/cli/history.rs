@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 
+use super::gate::put_all;
 use super::run::FLOORS;
 use super::{Exit, Failure, output};
 use crate::record::history::{self, HistoryError};
@@ -12,7 +13,6 @@ use crate::record::load;
 use crate::record::run_file::set_name;
 use crate::report::trend;
 use crate::verdict::floor::Floors;
-use crate::workspace::write;
 
 const HISTORY: &str = "reports/history.jsonl";
 
@@ -72,14 +72,7 @@ fn add(flags: &Add) -> Result<Exit, Failure> {
     let added = history::append(&flags.history, &entries).map_err(failure)?;
     let all = history::load(&flags.history).map_err(failure)?;
     let beside = flags.history.parent().unwrap_or(Path::new(""));
-    for (name, text) in trend::render(&all).map_err(|error| Failure::new(Exit::Internal, error))? {
-        let path = beside.join(name);
-        let unwritable = |error| Failure::unwritable(anyhow!("cannot write {}: {error}", path.display()));
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(unwritable)?;
-        }
-        write::output(&path, text.as_bytes()).map_err(unwritable)?;
-    }
+    put_all(beside, trend::render(&all).map_err(|error| Failure::new(Exit::Internal, error))?)?;
     output::data(&format!(
         "{}: {added} lines added, {} in all\n{} rebuilt\n",
         flags.history.display(),

@@ -12,12 +12,11 @@ use serde_json::Value;
 
 use super::cases::{CaseFlags, select_failure};
 use super::models::recordings_at;
-use super::run::{command_line, journal_failure, parse_name};
+use super::run::{begun, journal_failure, parse_name, run_id};
 use super::{Exit, Failure, output};
 use crate::case::select::select;
 use crate::model::recording::{Conditions, Recording};
 use crate::model::replay::{Diverged, Replay};
-use crate::record::run_file::FORMAT;
 use crate::record::{CellPlan, Journal, Row, RunFile, Source, Status, Totals};
 use crate::run::again::{Change, change};
 use crate::run::attempt::attempt;
@@ -102,22 +101,8 @@ struct Kept {
 /// Writes a run directory.
 fn keep(kept: Kept, directory: &Path) -> Result<(), Failure> {
     let now = Timestamp::now();
-    let stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let mut run = RunFile {
-        format: FORMAT,
-        id: format!("{}-{:05}", now.strftime("%Y%m%dT%H%M%SZ"), std::process::id() % 100_000),
-        status: Status::Running,
-        editgate: env!("CARGO_PKG_VERSION").to_owned(),
-        started: stamp.clone(),
-        ended: None,
-        elapsed_ms: None,
-        command: command_line(),
-        arguments: Vec::new(),
-        fingerprint: kept.fingerprint,
-        source: kept.source,
-        plan: kept.plan,
-        totals: None,
-    };
+    let (fingerprint, source, plan) = (kept.fingerprint, kept.source, kept.plan);
+    let mut run = RunFile { fingerprint, source, plan, ..begun(run_id(now), now) };
     let mut journal = Journal::create(directory, &run).map_err(journal_failure)?;
     let mut totals = Totals { planned: run.plan.iter().map(CellPlan::attempts).sum(), ..Totals::default() };
     let mut rows = Vec::new();
@@ -126,7 +111,7 @@ fn keep(kept: Kept, directory: &Path) -> Result<(), Failure> {
         totals.add(finished.row.verdict, finished.row.harm);
         rows.push(finished.row);
     }
-    (run.status, run.ended, run.totals) = (Status::Complete, Some(stamp), Some(totals));
+    (run.status, run.ended, run.totals) = (Status::Complete, Some(run.started.clone()), Some(totals));
     journal.finish(&run, &rows).map_err(journal_failure)
 }
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::load::{LoadError, RunRecord, lines};
 use super::row::Row;
-use super::run_file::{CellKey, CellPlan, Status, set_name};
+use super::run_file::{CellKey, CellPlan, Status, title};
 use crate::score::Verdict;
 use crate::workspace::write::output;
 
@@ -62,8 +62,7 @@ impl Entry {
 
     /// A name for people: `model × tool × set/subset (prompt)`.
     pub fn title(&self) -> String {
-        let set = set_name(&self.set, self.subset.as_deref());
-        format!("{} × {} × {set} ({})", self.model, self.tool, self.prompt)
+        title(self.key())
     }
 
     /// Whether every planned attempt came to a verdict.

@@ -12,7 +12,6 @@ use super::row::Row;
 use super::run_file::{FORMAT, RunFile};
 use super::transcript::Transcript;
 use crate::model::recording::Key;
-use crate::score::Verdict;
 
 /// A run as it lies on disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +69,7 @@ pub(super) fn latest(path: &Path, rows: Vec<Row>) -> Result<Vec<Row>, LoadError>
             }
             Entry::Occupied(place) => {
                 let former = &mut out[*place.get()];
-                if matches!(former.verdict, Verdict::Pass | Verdict::Fail) {
+                if former.verdict.is_judged() {
                     let reason = "this attempt has a row already".to_owned();
                     return Err(LoadError::BadRow { path: path.to_owned(), line: index + 1, reason });
                 }

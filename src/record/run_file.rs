@@ -83,6 +83,11 @@ pub struct Part {
 /// Model, tool, set, subset, prompt: what names a cell.
 pub type CellKey<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, &'a str);
 
+/// A cell's name for people: `model × tool × set/subset (prompt)`.
+pub fn title((model, tool, set, subset, prompt): CellKey<'_>) -> String {
+    format!("{model} × {tool} × {} ({prompt})", set_name(set, subset))
+}
+
 /// A set with its subset, for people.
 pub fn set_name(set: &str, subset: Option<&str>) -> String {
     match subset {
@@ -113,7 +118,7 @@ impl CellPlan {
 
     /// A name for people: `model × tool × set/subset (prompt)`.
     pub fn title(&self) -> String {
-        format!("{} × {} × {} ({})", self.model, self.tool, self.set_name(), self.prompt)
+        title(self.key())
     }
 
     /// The set, with the subset where there is one: `set/subset`.

@@ -98,7 +98,7 @@ fn spread(mut values: Vec<u64>) -> Option<(u64, u64)> {
 
 pub(super) fn splits(rows: &[Row]) -> BTreeMap<Split, (usize, usize)> {
     let mut splits: BTreeMap<Split, (usize, usize)> = BTreeMap::new();
-    for row in rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
+    for row in rows.iter().filter(|row| row.verdict.is_judged()) {
         if let Some(split) = row.split {
             let (passed, judged) = splits.entry(split).or_default();
             *passed += usize::from(row.verdict == Verdict::Pass);
@@ -140,7 +140,7 @@ type CaseKey<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 
 fn by_case(rows: &[Row]) -> BTreeMap<CaseKey<'_>, Vec<&Row>> {
     let mut cases: BTreeMap<CaseKey<'_>, Vec<&Row>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
+    for row in rows.iter().filter(|row| row.verdict.is_judged()) {
         cases.entry((&row.model, &row.tool, &row.prompt, &row.set, &row.case)).or_default().push(row);
     }
     cases

@@ -16,7 +16,6 @@ use crate::model::recording::Key;
 use crate::record::{Row, Transcript};
 use crate::score::class::meaning;
 use crate::text::visible;
-use crate::verdict::gate::Judgement;
 
 const PAGE: &str = include_str!("page/report.html");
 const STYLE: &str = include_str!("page/report.css");
@@ -101,17 +100,11 @@ fn cells(summary: &Summary<'_>) -> Vec<Value> {
         .cells
         .iter()
         .map(|cell| {
-            let floor = match &cell.judgement {
-                Judgement::Passed { floor } | Judgement::Below { floor } | Judgement::Inconclusive { floor, .. } => {
-                    Some(*floor)
-                }
-                Judgement::Ungated | Judgement::Incomplete { .. } => None,
-            };
             json!({
                 "model": visible::inert(&cell.plan.model), "tool": cell.plan.tool, "set": visible::inert(&cell.plan.set_name()),
                 "prompt": cell.plan.prompt, "passed": cell.totals.passed, "planned": cell.totals.planned,
                 "errors": cell.totals.errors, "skipped": cell.totals.skipped, "harm": cell.totals.harm,
-                "rate": cell.rate, "low": cell.interval.0, "high": cell.interval.1, "floor": floor,
+                "rate": cell.rate, "low": cell.interval.0, "high": cell.interval.1, "floor": cell.judgement.floor(),
                 "judgement": gate_words(&cell.judgement).1, "part": cell.part,
             })
         })

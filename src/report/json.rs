@@ -10,7 +10,6 @@ use super::terminal::gate_words;
 use super::versus::Versus;
 use crate::record::Totals;
 use crate::text::visible;
-use crate::verdict::gate::Judgement;
 use crate::verdict::interval::clopper_pearson;
 
 /// The version of the format.
@@ -176,12 +175,7 @@ fn cells<'a>(summary: &'a Summary<'_>) -> Vec<Cell<'a>> {
             rate: cell.rate,
             wilson: [cell.interval.0, cell.interval.1],
             clopper_pearson: [low, high],
-            floor: match &cell.judgement {
-                Judgement::Passed { floor } | Judgement::Below { floor } | Judgement::Inconclusive { floor, .. } => {
-                    Some(*floor)
-                }
-                Judgement::Ungated | Judgement::Incomplete { .. } => None,
-            },
+            floor: cell.judgement.floor(),
             judgement: match gate_words(&cell.judgement).1.as_str() {
                 "–" => "ungated".to_owned(),
                 word => word.to_lowercase(),

@@ -59,7 +59,7 @@ impl Pairs<'_> {
 
 /// The pairs of a cell.
 pub(super) fn of_cell<'a>(cell: &'a CellPlan, rows: &[&Row]) -> Vec<Pairs<'a>> {
-    let judged = |row: &&&Row| matches!(row.verdict, Verdict::Pass | Verdict::Fail);
+    let judged = |row: &&&Row| row.verdict.is_judged();
     let originals: HashMap<(&str, usize), bool> = rows
         .iter()
         .filter(judged)

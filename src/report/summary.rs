@@ -261,7 +261,7 @@ impl<'a> Summary<'a> {
             let mine = rows.iter().filter(|row| {
                 approved.is_of(row.cell_key()) && row.case == approved.case && !matches!(row.verdict, Verdict::Skipped)
             });
-            let judged: Vec<&Row> = mine.filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)).collect();
+            let judged: Vec<&Row> = mine.filter(|row| row.verdict.is_judged()).collect();
             let passed = judged.iter().filter(|row| row.verdict == Verdict::Pass).count();
             if !judged.is_empty() && 2 * passed < judged.len() + usize::from(judged.len() == 1) {
                 self.fallen.push(Fallen { title: approved.title(), passed, judged: judged.len() });

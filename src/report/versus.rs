@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::flip::{Flip, because, p_words, points};
 use crate::record::{CellPlan, Row, RunRecord};
 use crate::score::Verdict;
-use crate::verdict::interval::{Difference, stratified, wilson};
+use crate::verdict::interval::{Difference, paired, stratified, wilson};
 use crate::verdict::paired::{Flips, Outcome, holm, mid_p, outcome};
 
 /// What is compared with what.
@@ -209,14 +209,7 @@ pub fn compare(
     }
     let adjusted = holm(&all.iter().map(|versus| versus.p).collect::<Vec<_>>());
     for (versus, p) in all.iter_mut().zip(adjusted) {
-        let flips = Flips { both: versus.both, lost: versus.lost, gained: versus.gained, neither: versus.neither };
-        versus.p_adjusted = p;
-        versus.verdict = outcome(flips, p, strictness.alpha, strictness.margin).0;
-        // What has no verdict on one side may have been lost.
-        if versus.unpaired > 0 && versus.verdict == Outcome::Same {
-            versus.verdict = Outcome::Inconclusive;
-        }
-        versus.outcome = format!("{:?}", versus.verdict).to_lowercase();
+        versus.judge(p, strictness);
     }
     Ok(all)
 }
@@ -237,7 +230,7 @@ pub fn against(
 }
 
 fn judged(row: &Row) -> bool {
-    matches!(row.verdict, Verdict::Pass | Verdict::Fail)
+    row.verdict.is_judged()
 }
 
 fn versus(base: &Contestant<'_>, head: &Contestant<'_>, by: By, allow: bool) -> Result<Versus, VersusError> {
@@ -319,7 +312,7 @@ fn versus(base: &Contestant<'_>, head: &Contestant<'_>, by: By, allow: bool) -> 
 }
 
 fn part(name: &str, flips: Flips) -> Part {
-    let Difference { estimate, low, high } = crate::verdict::interval::paired(flips);
+    let Difference { estimate, low, high } = paired(flips);
     Part {
         name: name.to_owned(),
         pairs: flips.pairs(),
@@ -427,6 +420,21 @@ pub fn matrix(records: &[RunRecord]) -> Vec<Place> {
 pub type Again = BTreeMap<(String, String, String, String), (usize, usize)>;
 
 impl Versus {
+    fn flips(&self) -> Flips {
+        Flips { both: self.both, lost: self.lost, gained: self.gained, neither: self.neither }
+    }
+
+    /// Notes how it came out, at this (adjusted) p value.
+    fn judge(&mut self, p: f64, strictness: Strictness) {
+        self.p_adjusted = p;
+        self.verdict = outcome(self.flips(), p, strictness.alpha, strictness.margin).0;
+        // What has no verdict on one side may have been lost.
+        if self.unpaired > 0 && self.verdict == Outcome::Same {
+            self.verdict = Outcome::Inconclusive;
+        }
+        self.outcome = format!("{:?}", self.verdict).to_lowercase();
+    }
+
     /// Judges again after flipped cases were tried more often: a flip counts where most attempts, the first one among
     /// them, agree with it. Returns how many flips were not confirmed.
     pub fn confirmed(&mut self, again: &Again, strictness: Strictness) -> usize {
@@ -441,11 +449,11 @@ impl Versus {
         let (back, gone) = (lost - self.lost_cases.len(), gained - self.gained_cases.len());
         (self.lost, self.both) = (self.lost - back, self.both + back);
         (self.gained, self.neither) = (self.gained - gone, self.neither + gone);
-        let flips = Flips { both: self.both, lost: self.lost, gained: self.gained, neither: self.neither };
-        (self.p, self.mid_p, self.p_adjusted) = (flips.p(), mid_p(flips.lost, flips.gained), flips.p());
-        let (outcome, difference) = outcome(flips, flips.p(), strictness.alpha, strictness.margin);
-        (self.verdict, self.outcome) = (outcome, format!("{outcome:?}").to_lowercase());
-        (self.difference, self.low, self.high) = (difference.estimate, difference.low, difference.high);
+        let flips = self.flips();
+        (self.p, self.mid_p) = (flips.p(), mid_p(flips.lost, flips.gained));
+        let Difference { estimate, low, high } = paired(flips);
+        (self.difference, self.low, self.high) = (estimate, low, high);
+        self.judge(flips.p(), strictness);
         back + gone
     }
 

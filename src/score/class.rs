@@ -15,6 +15,13 @@ pub enum Verdict {
     Skipped,
 }
 
+impl Verdict {
+    /// Whether it says something of the model: it passed or failed.
+    pub fn is_judged(self) -> bool {
+        matches!(self, Verdict::Pass | Verdict::Fail)
+    }
+}
+
 /// Why. The name begins with the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {

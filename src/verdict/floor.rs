@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::record::CellPlan;
-use crate::record::run_file::{CellKey, set_name};
+use crate::record::run_file::{CellKey, title};
 use crate::workspace::write::output;
 
 /// The version of the format that this reader and writer know.
@@ -203,8 +203,7 @@ impl Floor {
 
     /// A name for people, as that of its cell.
     pub fn title(&self) -> String {
-        let set = set_name(&self.set, self.subset.as_deref());
-        format!("{} × {} × {set} ({})", self.model, self.tool, self.prompt)
+        title(self.key())
     }
 }
 

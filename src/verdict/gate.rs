@@ -75,6 +75,18 @@ pub enum Judgement {
     },
 }
 
+impl Judgement {
+    /// The floor it was judged by, where there was one.
+    pub fn floor(&self) -> Option<usize> {
+        match self {
+            Judgement::Passed { floor } | Judgement::Below { floor } | Judgement::Inconclusive { floor, .. } => {
+                Some(*floor)
+            }
+            Judgement::Ungated | Judgement::Incomplete { .. } => None,
+        }
+    }
+}
+
 /// Judges a cell. Being incomplete goes before being below a floor: no pass rate is judged over a thin sample.
 pub fn judge(counts: Counts, floor: Option<usize>, allowed_errors: usize) -> Judgement {
     if let Some(why) = incomplete(counts, allowed_errors) {

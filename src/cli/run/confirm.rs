@@ -46,7 +46,7 @@ pub(super) async fn confirm(
     let place = super::drive::Place { directory: directory.clone() };
     let more = drive(flags, &again, None, Allowance::Rate(0.99), Some(place)).await?;
     let mut results = Again::new();
-    for row in more.record.rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
+    for row in more.record.rows.iter().filter(|row| row.verdict.is_judged()) {
         let key = (row.model.clone(), row.tool.clone(), row.set.clone(), row.case.clone());
         let (passed, judged) = results.entry(key).or_default();
         *passed += usize::from(row.verdict == Verdict::Pass);

@@ -81,24 +81,16 @@ pub(super) async fn drive(
         )
         .await;
     }
-    let id = format!("{}-{:05}", started.strftime("%Y%m%dT%H%M%SZ"), std::process::id() % 100_000);
+    let id = run_id(started);
     let keeps = place.is_none();
     let named = place.map(|place| place.directory).or_else(|| flags.out.clone());
     let directory = named.unwrap_or_else(|| Path::new(RUNS).join(&id));
     let run = RunFile {
-        format: FORMAT,
-        id,
-        status: Status::Running,
-        editgate: env!("CARGO_PKG_VERSION").to_owned(),
-        started: rfc3339(started),
-        ended: None,
-        elapsed_ms: None,
-        command: command_line(),
         arguments: std::env::args().skip(2).map(|argument| redact(&plain_word(&argument), None)).collect(),
         fingerprint: fingerprint::of(plan, &facts),
         source,
         plan: plan.cells.iter().map(|cell| cell.plan.clone()).collect(),
-        totals: None,
+        ..begun(id, started)
     };
     let journal = Journal::create(&directory, &run).map_err(journal_failure)?;
     carry_out(flags, plan, Begun { run, workspaces, directory, journal, done: Vec::new(), clock, keeps }, allowance)
@@ -256,13 +248,37 @@ fn interrupts() -> UnboundedReceiver<()> {
     receiver
 }
 
+/// Unique on a machine, and in the order of time.
+pub(in crate::cli) fn run_id(started: Timestamp) -> String {
+    format!("{}-{:05}", started.strftime("%Y%m%dT%H%M%SZ"), std::process::id() % 100_000)
+}
+
+/// A run that has just begun, of which nothing is planned yet.
+pub(in crate::cli) fn begun(id: String, started: Timestamp) -> RunFile {
+    RunFile {
+        format: FORMAT,
+        id,
+        status: Status::Running,
+        editgate: env!("CARGO_PKG_VERSION").to_owned(),
+        started: rfc3339(started),
+        ended: None,
+        elapsed_ms: None,
+        command: command_line(),
+        arguments: Vec::new(),
+        fingerprint: serde_json::Map::new(),
+        source: None,
+        plan: Vec::new(),
+        totals: None,
+    }
+}
+
 fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The command as it could be typed again, with the environment that it listened to; the program by its name, and
 /// nothing secret.
-pub(in crate::cli) fn command_line() -> String {
+fn command_line() -> String {
     let environment = std::env::vars().filter(|(name, value)| name.starts_with("EDITGATE_") && !value.is_empty());
     let mut words: Vec<String> = environment.map(|(name, value)| format!("{name}={}", word(&value))).collect();
     words.sort();

@@ -12,7 +12,7 @@ use clap::Args;
 
 use self::confirm::confirm;
 use self::drive::{Done, RUNS, drive};
-pub(super) use self::drive::{command_line, journal_failure};
+pub(super) use self::drive::{begun, journal_failure, run_id};
 pub(super) use self::settings::parse_name;
 use self::settings::{
     allowance, check_options, fill_cases, follow, follow_options, recorded_conditions, settings, tools,
